@@ -1,0 +1,97 @@
+"""A mail -> the bytes that go over SMTP. Pure.
+
+The header lines are written here and not by `email.policy`, which turns any word that does not fit
+into 78 columns into encoded words: long message ids and URLs don't survive that. Bytes are handed
+to the SMTP client, which would otherwise fold an `EmailMessage` once more in that very way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from email.header import Header
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, formataddr
+from typing import Final
+
+from adapters.email.render import Mail
+from adapters.texts import as_utc
+
+MAX_HEADER_LINE: Final = 998
+"""RFC 5322 2.1.1, without the line end."""
+
+_LINE: Final = re.compile(r"[\x20-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Who writes to whom, and where the mail stands in its thread."""
+
+    sender_name: str
+    sender: str
+    recipient: str
+    message_id: str
+    references: tuple[str, ...] = ()
+    in_reply_to: str = ""
+
+
+def message_id(domain: str, *parts: str) -> str:
+    """The id of one mail: the same for the same parts, so a mail that a crash sent twice is known
+    to be one. Below 77 columns with any sensible domain; says nothing about the parts."""
+    digest = hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]
+    return f"<{digest}@{domain}>"
+
+
+def serialise(mail: Mail, envelope: Envelope, date: datetime) -> bytes:
+    """The whole message, CRLF line ends. Raises `ValueError` for a header that can't be written."""
+    headers = [
+        ("From", formataddr((envelope.sender_name, envelope.sender))),
+        ("To", envelope.recipient),
+        ("Subject", _subject(mail.subject)),
+        ("Date", format_datetime(as_utc(date))),
+        ("Message-ID", envelope.message_id),
+        ("In-Reply-To", envelope.in_reply_to),
+        ("References", "\r\n ".join(envelope.references)),
+        # RFC 3834: no holiday notice answers this. The second one says it to Exchange.
+        ("Auto-Submitted", "auto-generated"),
+        ("X-Auto-Response-Suppress", "All"),
+    ]
+    head = "".join(_header(name, value) for name, value in headers if value)
+    return head.encode("ascii") + _content(mail, envelope.message_id)
+
+
+def _subject(text: str) -> str:
+    """The subject as a header value: ASCII as it is, else encoded words of at most 75 columns."""
+    if text.isascii() and len(text) < 200:
+        return text
+    return Header(text, "utf-8", maxlinelen=76, header_name="Subject").encode(linesep="\r\n")
+
+
+def _header(name: str, value: str) -> str:
+    """One header. The only line break in it is a fold that was made here: CRLF and a space."""
+    written = f"{name}: {value}"
+    for line in written.split("\r\n "):
+        if not _LINE.fullmatch(line) or len(line) >= MAX_HEADER_LINE:
+            raise ValueError(
+                f"the {name} header can't be written: it is too long or not plain text"
+            )
+    return f"{written}\r\n"
+
+
+def _content(mail: Mail, seed: str) -> bytes:
+    """The MIME headers and the bodies: plain text first, then what is preferred."""
+    content = EmailMessage(policy=SMTP)
+    content.set_content(mail.text, cte=_encoding(mail.text))
+    content.add_alternative(mail.html, subtype="html", cte=_encoding(mail.html))
+    # "=_" can stand in neither encoding, so no body can hold the boundary.
+    content.set_boundary(f"=_{hashlib.sha256(seed.encode()).hexdigest()[:24]}")
+    return content.as_bytes()
+
+
+def _encoding(text: str) -> str:
+    """Whichever is shorter. Both keep every line below 77 columns and survive every relay."""
+    foreign = sum(len(each.encode()) for each in text if not each.isascii())
+    return "base64" if foreign * 6 > len(text) else "quoted-printable"

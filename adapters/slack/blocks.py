@@ -1,0 +1,147 @@
+"""Small builders of Block Kit, and the two rules that hold for every text that goes into one.
+
+1. Everything from outside is `clean`ed (no bidi overrides, no invisible characters: what an
+   approver reads is what is there) and goes into `plain_text`, which Slack never parses. Where
+   mrkdwn is needed it is escaped, `verbatim`, and without the characters that format.
+2. Slack stores `&`, `<` and `>` as entities and counts those. So lengths are counted after
+   escaping, and in UTF-16 units, the longest way that a client may count.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final
+
+Block = dict[str, Any]
+
+SECTION_TEXT: Final = 3000
+HEADER_TEXT: Final = 150
+FIELD_TEXT: Final = 2000
+BUTTON_TEXT: Final = 75
+ELLIPSIS: Final = "…"
+
+_KEPT_CONTROLS = {"\n", "\t"}
+_JOINERS = {"\u200c", "\u200d"}  # wanted inside Persian words and emoji: kept
+_FORMATTING = str.maketrans({"`": "ˋ", "*": "∗", "_": "＿", "~": "∼"})
+
+
+def clean(text: str) -> str:
+    """`text` without control, bidi and zero-width characters and without lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(char for char in text if _visible(char))
+
+
+def _visible(char: str) -> bool:
+    if char in _KEPT_CONTROLS or char in _JOINERS:
+        return True
+    return unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+
+
+def escape(text: str) -> str:
+    """`text` for a mrkdwn object or a top-level text: exactly the three characters Slack names."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unformatted(text: str) -> str:
+    """`text` cleaned and escaped, with look-alikes for the characters that mrkdwn would act
+    upon.
+    """
+    return escape(clean(text).translate(_FORMATTING))
+
+
+def _cost(char: str) -> int:
+    if char == "&":
+        return 5
+    if char in "<>":
+        return 4
+    return 2 if ord(char) > 0xFFFF else 1
+
+
+def cost(text: str) -> int:
+    """The length that Slack counts for `text`, before it's escaped."""
+    return sum(map(_cost, text))
+
+
+def cut(text: str, limit: int) -> str:
+    """`text` if its `cost` is within `limit`, else its start and an ellipsis, within `limit`."""
+    if cost(text) <= limit:
+        return text
+    room, kept = limit - len(ELLIPSIS), 0
+    while kept < len(text) and (room := room - _cost(text[kept])) >= 0:
+        kept += 1
+    return text[:kept].rstrip() + ELLIPSIS
+
+
+def plain(text: str, limit: int = SECTION_TEXT) -> Block:
+    """A plain_text object: cleaned, cut, never empty (Slack refuses an empty text)."""
+    shown = cut(clean(text).strip(), limit) or "–"
+    return {"type": "plain_text", "text": shown, "emoji": False}
+
+
+def mrkdwn(text: str) -> Block:
+    """A mrkdwn object of text that is ours or already `unformatted`; no autolinks, no mentions."""
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def header(text: str) -> Block:
+    """The title of a message or of a part of it."""
+    one_line = " ".join(clean(text).split())
+    return {"type": "header", "text": plain(one_line, HEADER_TEXT)}
+
+
+def section(text: str, limit: int = SECTION_TEXT) -> Block:
+    """A paragraph of untrusted text."""
+    return {"type": "section", "text": plain(text, limit)}
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> list[Block]:
+    """Labels and values side by side, five to a section (Slack allows ten fields)."""
+    found: list[Block] = []
+    for start in range(0, len(rows), 5):
+        fields: list[Block] = []
+        for label, value in rows[start : start + 5]:
+            fields.append(mrkdwn(f"*{unformatted(cut(clean(label).strip(), 100)) or '–'}*"))
+            fields.append(plain(value, 300))
+        found.append({"type": "section", "fields": fields})
+    return found
+
+
+def fenced(text: str, limit: int) -> Block:
+    """Untrusted text in a code fence. Its backticks become look-alikes: it can't leave the
+    fence.
+    """
+    shown = cut(clean(text).replace("`", "ˋ").strip("\n"), min(limit, SECTION_TEXT - 16))
+    return {"type": "section", "text": mrkdwn(f"```\n{escape(shown) or '–'}\n```")}
+
+
+def context(*elements: Block) -> Block:
+    """Small print; at most ten text objects."""
+    return {"type": "context", "elements": list(elements)[:10]}
+
+
+def button(text: str, action_id: str, *, value: str = "", url: str = "", style: str = "") -> Block:
+    """A button. `style` is "primary", "danger" or empty."""
+    found: Block = {
+        "type": "button",
+        "action_id": action_id,
+        "text": plain(text, BUTTON_TEXT),
+    }
+    if value:
+        found["value"] = value
+    if url:
+        found["url"] = url
+    if style:
+        found["style"] = style
+    return found
+
+
+def confirmation(title: str, text: str, confirm: str, deny: str, *, danger: bool) -> Block:
+    """The dialog that Slack shows before a click counts."""
+    return {
+        "title": plain(title, 100),
+        "text": plain(text, 300),
+        "confirm": plain(confirm, 30),
+        "deny": plain(deny, 30),
+        "style": "danger" if danger else "primary",
+    }

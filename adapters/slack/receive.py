@@ -1,0 +1,235 @@
+"""Slack payload -> what is to be done. Pure, total, after the signature has been checked.
+
+Nothing in a payload is trusted to have a shape: whatever is not what this program once posted
+becomes `Unknown` (the person is told so) or `Ignored` (nobody waits for an answer). Who the person
+is comes from Slack's own members, never from a button's value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from adapters.channel import Response
+from adapters.slack.modal import CALLBACK, LINK_ACTION, Binding
+from adapters.slack.render import ACTION_PREFIX
+from adapters.views import Person
+
+ActionName = Literal["accept", "reject", "refine", "edit-accept", "ask", "answer"]
+
+ACTIONS: Final[dict[str, ActionName]] = {
+    "accept": "accept",
+    "reject": "reject",
+    "refine": "refine",
+    "edit-accept": "edit-accept",
+    "ask": "ask",
+    "answer": "answer",
+}
+_SPOKEN: Final = {"", "file_share", "thread_broadcast"}
+_REPLY: Final = 40_000  # characters: what Slack itself keeps of a message
+_LINK = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a private note to one person can go."""
+
+    channel: str = ""
+    thread: str = ""
+    user: str = ""
+    response_url: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Clicked:
+    """A button that answers at once."""
+
+    response: Response
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class FormWanted:
+    """A button that has to ask something first. `trigger_id` lives three seconds."""
+
+    binding: Binding
+    person: Person
+    place: Place
+    trigger_id: str = field(repr=False)
+    dedupe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A modal that was sent. Its values are read when its form is known again."""
+
+    binding: Binding
+    person: Person
+    state: Mapping[str, Any]
+    blocks: list[Any]
+    dedupe: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A person's reply in a thread. `dedupe` is the same for every event that tells of it."""
+
+    person: Person
+    place: Place
+    text: str
+    dedupe: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A person did something that this program has no meaning for, and waits for an answer."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Nothing to do, and nobody waits. `reason` is for the log."""
+
+    reason: str
+
+
+def block_actions(
+    payload: Mapping[str, Any], team: str = ""
+) -> Clicked | FormWanted | Unknown | Ignored:
+    """What a click means. `team` is used where Slack names no workspace."""
+    place = _click_place(payload)
+    action = _first(payload.get("actions"))
+    action_id = _text(action, "action_id")
+    if action_id == LINK_ACTION:
+        return Ignored("a link was opened")
+    person = _person(_map(payload, "user"), payload, team)
+    value = _json_object(_text(action, "value"))
+    interrupt_id, version, needs = value.get("i"), value.get("v"), value.get("n")
+    ours = action_id.startswith(ACTION_PREFIX)
+    name = ACTIONS.get(action_id.removeprefix(ACTION_PREFIX)) if ours else None
+    if name is None or person is None or not isinstance(interrupt_id, str):
+        return Unknown(place)
+    if type(version) is not int:
+        return Unknown(place)
+    dedupe = f"slack:click:{interrupt_id}:{person.id}:{_text(action, 'action_ts')}"
+    if needs == "nothing":
+        return Clicked(Response(interrupt_id, person, name, {}, dedupe, version), place)
+    binding = Binding(interrupt_id, name, version, place.channel, place.thread)
+    return FormWanted(binding, person, place, _text(payload, "trigger_id"), dedupe)
+
+
+def view_submission(payload: Mapping[str, Any], team: str = "") -> Submitted | Unknown:
+    """What a sent modal means."""
+    view = _map(payload, "view")
+    person = _person(_map(payload, "user"), payload, team)
+    binding = Binding.load(_text(view, "private_metadata"))
+    if _text(view, "callback_id") != CALLBACK or binding is None or person is None:
+        return Unknown(Place(user=_text(_map(payload, "user"), "id")))
+    state = _map(_map(view, "state"), "values")
+    blocks = view.get("blocks")
+    # The hash stays the same when errors were shown and the person sent again: so the values count.
+    sent = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
+    dedupe = f"slack:submit:{_text(view, 'id')}:{_text(view, 'hash')}:{sent}"
+    shown = [block for block in blocks if isinstance(block, dict)] if blocks else []
+    return Submitted(binding, person, state, shown, dedupe)
+
+
+def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Ignored:
+    """What an Events API callback means: a person's reply in a thread, or nothing.
+
+    `bot_user` is our own user id: its mention at the start of a reply is not part of the answer.
+    """
+    said = _map(body, "event")
+    kind, thread, ts = _text(said, "type"), _text(said, "thread_ts"), _text(said, "ts")
+    user, channel = _text(said, "user"), _text(said, "channel")
+    if kind not in ("message", "app_mention"):
+        return Ignored(f"event {kind[:40] or 'without a type'}")
+    if said.get("subtype", "") not in _SPOKEN or said.get("hidden") or said.get("edited"):
+        return Ignored("not something that was newly said")
+    if said.get("bot_id") or said.get("bot_profile") or user in ("", bot_user, "USLACK"):
+        return Ignored("not a person")
+    if not thread or not ts or thread == ts or not channel:
+        return Ignored("not a reply")
+    text = words(_text(said, "text")[:_REPLY], bot_user)
+    if not text:
+        return Ignored("no text")
+    home = _text(said, "user_team") or _text(said, "team") or _text(body, "team_id") or team
+    # A mention comes twice, with two event ids and one ts; so does a reply that is also sent to the
+    # channel; a redelivery has the same ts anyway.
+    dedupe = f"slack:reply:{channel}:{ts}"
+    person = Person("slack", f"{home}/{user}")
+    return Said(person, Place(channel, thread, user), text, dedupe)
+
+
+def words(text: str, bot_user: str = "") -> str:
+    """A message's text as the person typed it: Slack's tokens and entities undone, our name
+    removed.
+    """
+    mention = f"<@{bot_user}>"
+    text = text.strip()
+    if bot_user and text.startswith(mention):
+        text = text[len(mention) :]
+    # Once, and tokens before entities: an escaped "&lt;" must not become a token.
+    return html.unescape(_LINK.sub(_token, text)).strip()
+
+
+def _token(match: re.Match[str]) -> str:
+    target, label = match[1], match[2]
+    if target.startswith(("@", "#")):
+        return target[0] + label if label else target
+    if target.startswith("!"):
+        return label or "@" + target[1:].partition("^")[0]
+    return label or target.removeprefix("mailto:")
+
+
+def _click_place(payload: Mapping[str, Any]) -> Place:
+    container = _map(payload, "container")
+    message = _map(payload, "message")
+    return Place(
+        channel=_text(_map(payload, "channel"), "id") or _text(container, "channel_id"),
+        thread=_text(container, "thread_ts") or _text(message, "thread_ts"),
+        user=_text(_map(payload, "user"), "id"),
+        response_url=_text(payload, "response_url"),
+    )
+
+
+def _person(user: Mapping[str, Any], payload: Mapping[str, Any], team: str) -> Person | None:
+    """The person as `<team>/<user>`. In Slack Connect the team is their own, not ours."""
+    user_id = _text(user, "id")
+    home = (
+        _text(user, "team_id")
+        or _text(_map(payload, "team"), "id")
+        or _text(_map(payload, "enterprise"), "id")
+        or team
+    )
+    if not user_id or not home:
+        return None
+    return Person("slack", f"{home}/{user_id}", _text(user, "name") or _text(user, "username"))
+
+
+def _map(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+    found = value.get(member)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: Mapping[str, Any], member: str) -> str:
+    found = value.get(member)
+    return found if isinstance(found, str) else ""
+
+
+def _first(value: Any) -> Mapping[str, Any]:
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
+
+
+def _json_object(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,141 @@
+"""Socket Mode: Slack's payloads over a websocket that we open, through the same bolt app.
+
+The SDK's client reconnects by itself, and has been seen dead in ways it does not notice. So a
+supervisor looks at it, and replaces it when it is unhealthy for longer than its own recovery takes.
+Envelopes are handled a bounded number at a time; an envelope is acknowledged only when its handler
+answered 200, so what was not stored comes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from time import time
+
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+
+from adapters.slack.client import SlackClient, quiet_logger
+from adapters.slack.inflight import InFlight
+from adapters.slack.settings import SlackSettings
+
+_log = logging.getLogger(__name__)
+
+_STRIKES = 3  # unhealthy looks in a row before the client is replaced
+_CONNECT = 15.0  # seconds for one attempt to connect
+_BACKOFF = 60.0  # the longest wait between attempts, in seconds
+
+
+class SocketMode:
+    """One supervised socket."""
+
+    def __init__(
+        self, settings: SlackSettings, client: SlackClient, bolt: AsyncApp, inflight: InFlight
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._bolt = bolt
+        self._inflight = inflight
+        self._slots = asyncio.Semaphore(settings.socket_concurrency)
+        self._stopping = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._supervisor: asyncio.Task[None] | None = None
+        self._socket: SocketModeClient | None = None
+        self.replaced = 0
+
+    async def start(self) -> None:
+        """Connect. Returns when connected, or when it will go on trying in the background."""
+        self._supervisor = asyncio.create_task(self._supervise(), name="slack socket")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ready.wait(), self._settings.request_timeout)
+        if not self._ready.is_set():
+            _log.error("slack: Socket Mode is not connected yet; trying on")
+
+    async def healthy(self) -> bool:
+        """Whether the socket is open and answers its pings."""
+        return self._socket is not None and await self._socket.is_connected()
+
+    async def stop(self) -> None:
+        """Take nothing new, finish what was taken, then close."""
+        self._stopping.set()
+        if self._socket is not None:
+            self._socket.socket_mode_request_listeners.clear()
+        if late := await self._inflight.drain(self._settings.drain):
+            _log.warning(
+                "slack: %d envelopes were not finished at stop; Slack sends them again", late
+            )
+        if self._supervisor is not None:
+            await asyncio.gather(self._supervisor, return_exceptions=True)
+
+    async def _supervise(self) -> None:
+        wait = 1.0
+        while not self._stopping.is_set():
+            socket = self._new()
+            try:
+                await asyncio.wait_for(self._connect(socket), _CONNECT)
+                self._socket, wait = socket, 1.0
+                self._ready.set()
+                await self._watch(socket)
+            except SlackApiError as error:
+                _log.error("slack: Socket Mode refused: %s", error.response.get("error"))
+            except Exception as error:
+                _log.warning("slack: Socket Mode did not connect: %s", type(error).__name__)
+            finally:
+                self._socket = None
+                await _close(socket)
+            if not self._stopping.is_set():
+                self.replaced += 1
+                await self._pause(wait)
+                wait = min(wait * 2, _BACKOFF)
+
+    async def _watch(self, socket: SocketModeClient) -> None:
+        """Return when the socket has to be replaced or the channel stops."""
+        strikes = 0
+        while not self._stopping.is_set() and strikes < _STRIKES:
+            await self._pause(self._settings.socket_check)
+            strikes = 0 if await socket.is_connected() else strikes + 1
+        if strikes:
+            _log.warning("slack: the socket is dead; opening a new one")
+
+    def _new(self) -> SocketModeClient:
+        socket = SocketModeClient(
+            app_token=self._settings.app_token,
+            web_client=self._client.web_client(None),
+            logger=quiet_logger("socket"),
+            ping_interval=self._settings.socket_check,
+        )
+        if self._settings.is_loopback:
+            socket.proxy = None
+        socket.socket_mode_request_listeners.append(self._receive)
+        return socket
+
+    async def _connect(self, socket: SocketModeClient) -> None:
+        # Asked for here, because the client's own connect() would try a wrong token for ever.
+        socket.wss_uri = await socket.issue_new_wss_url()
+        await socket.connect()  # type: ignore[no-untyped-call]
+
+    async def _receive(self, socket: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        """Called by the SDK in a task that nobody holds; so the work gets one that is held."""
+        if not self._stopping.is_set():
+            self._inflight.start(self._handle(socket, request))
+
+    async def _handle(self, socket: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        async with self._slots:
+            answer = await run_async_bolt_app(self._bolt, request)
+            await send_async_response(socket, request, answer, time())
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+
+async def _close(socket: SocketModeClient) -> None:
+    try:
+        await socket.close()  # type: ignore[no-untyped-call]
+    except Exception as error:  # a broken connection may not close cleanly, and is gone anyway
+        _log.debug("slack: closing a socket: %s", type(error).__name__)

@@ -1,0 +1,282 @@
+"""The answer page under `/a/{handle}`: a GET draws, a POST decides.
+
+Mail gateways, chat previews and virus scanners open every link they see, some with a real browser.
+So a GET (or HEAD) changes nothing, however often it comes; the page runs no script and has no
+button that presses itself; and a POST counts only with a nonce of a page that was drawn for this
+browser, the cookie that belongs to it, and an origin that is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import structlog
+from aiohttp import web
+
+from adapters.channel import Delivery, Intake, Links, Shown, Visitor
+from adapters.views import Card, Form, Receipt
+from adapters.web import pages, receive, render
+from adapters.web.nonces import NOTE_MAX_AGE, FormSeal, NonceRefused, browser_cookie
+from adapters.web.settings import WebSettings
+from schemas.errors import STATUS, Refusal
+
+log = structlog.get_logger(__name__)
+
+MAX_HANDLE: Final = 1024
+"""Characters of a handle or a token that are looked up at all."""
+
+FIELD_ERRORS_STATUS: Final = 422
+"""The form was understood and a value in it wasn't right."""
+
+_FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+_PRESS_AGAIN: Final = {
+    "aged": "This page had been open for a long time, so nothing was recorded yet. "
+    "What you typed is still here: please look at the question once more and press again.",
+    "missing": "Your browser sent no cookie of this page, so nothing was recorded yet. "
+    "Please press again. If this page comes back, allow cookies for this site.",
+    "foreign": "This page was meanwhile opened anew, so nothing was recorded yet. "
+    "What you typed is still here: please press again.",
+}
+
+
+class WebChannel:
+    """The web page channel (`adapters.channel.Channel`). Holds no state of its own.
+
+    `intake` decides, `links` knows who holds a handle. The page always shows the current state, so
+    there is nothing to deliver.
+    """
+
+    name = "web"
+
+    def __init__(self, settings: WebSettings, intake: Intake, links: Links) -> None:
+        self._settings = settings
+        self._intake = intake
+        self._links = links
+        self._seal = FormSeal(settings.secret)
+        self._form_cookie = f"{settings.cookie_prefix}sayso-form"
+        self._note_cookie = f"{settings.cookie_prefix}sayso-note"
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """GET, HEAD and POST of the answer page."""
+        return [web.get("/a/{handle}", self._serve), web.post("/a/{handle}", self._serve)]
+
+    async def start(self) -> None:
+        """Nothing to open: the gateway serves the routes."""
+
+    async def stop(self) -> None:
+        """Nothing to close."""
+
+    async def show(self, delivery: Delivery) -> Shown:
+        """Nothing to send: whoever opens the page sees this card or a newer one."""
+        return Shown({"version": delivery.card.version})
+
+    def check_address(self, address: str) -> str:
+        """The web page has one address, the empty one. Raises `ValueError` for any other."""
+        if address.strip():
+            raise ValueError('the web page has no addresses: write "web" alone')
+        return ""
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        """Every request, every refusal a page that a person understands."""
+        try:
+            if request.method == "POST":
+                return await self._post(request)
+            return await self._get(request)
+        except Refusal as refusal:
+            return _problem(refusal.code, refusal.status)
+
+    async def _get(self, request: web.Request) -> web.Response:
+        visitor = await self._visitor(request)
+        card = await self._card(visitor)
+        sealed = request.cookies.get(self._note_cookie, "")
+        note = self._seal.read_note(sealed, visitor.handle)
+        return self._page(request, visitor, self._draw(visitor, card, notice=note))
+
+    async def _post(self, request: web.Request) -> web.Response:
+        if not self._from_our_page(request):
+            return _problem("foreign_page", 403)
+        submission = await _read_form(request)
+        visitor = await self._visitor(request)
+        if not visitor.may_answer:
+            raise Refusal("forbidden", "This link shows the question and can't answer it.")
+        card = await self._card(visitor)
+        cookie = request.cookies.get(self._form_cookie, "")
+        try:
+            drawn = self._seal.open(submission.nonce, visitor.handle, cookie)
+        except NonceRefused as refused:
+            return self._again(
+                request, visitor, card, submission, 403, notice=_PRESS_AGAIN[refused.why]
+            )
+        action = next((one for one in card.actions if one.id == submission.action), None)
+        if action is None and card.state == "open":
+            notice = "The question has changed, and this choice isn't offered any more."
+            return self._again(request, visitor, card, submission, 409, notice=notice)
+        read = receive.read_response(
+            submission,
+            visitor=visitor,
+            action=action,
+            form=self._intake.form(card, submission.action),
+            nonce_id=drawn.id,
+            version=drawn.version,
+        )
+        if read.response is None:
+            return self._again(
+                request, visitor, card, submission, FIELD_ERRORS_STATUS, errors=read.errors
+            )
+        receipt = await self._intake.answer(read.response)
+        return await self._answered(request, visitor, card, submission, receipt)
+
+    async def _answered(
+        self,
+        request: web.Request,
+        visitor: Visitor,
+        card: Card,
+        submission: receive.Submission,
+        receipt: Receipt,
+    ) -> web.Response:
+        """What the person sees once the intake has spoken."""
+        if receipt.ok:
+            return self._redirect(request, visitor, receipt.message)
+        status = STATUS.get(receipt.code, 400)
+        if receipt.code in {"forbidden", "interrupt_not_found"}:
+            return _problem(receipt.code, status)
+        now = receipt.card or await self._intake.look(visitor.interrupt_id, visitor.person) or card
+        if receipt.field_errors:
+            status = FIELD_ERRORS_STATUS
+        return self._again(
+            request,
+            visitor,
+            now,
+            submission,
+            status,
+            notice=receipt.message,
+            errors=receipt.field_errors,
+        )
+
+    def _again(
+        self,
+        request: web.Request,
+        visitor: Visitor,
+        card: Card,
+        submission: receive.Submission,
+        status: int,
+        *,
+        notice: str = "",
+        errors: dict[str, str] | None = None,
+    ) -> web.Response:
+        """The page once more with what was typed; how it ended, when it has ended."""
+        if card.state != "open":
+            status = 410 if card.state == "expired" else 409
+            return self._page(request, visitor, self._draw(visitor, card, status=status))
+        if errors and not notice:
+            notice = "Not sent yet: please look at the answers that are marked."
+        page = self._draw(
+            visitor,
+            card,
+            notice=notice,
+            alert=True,
+            typed=pages.Typed(submission.action, submission.values, errors or {}),
+            status=status,
+        )
+        return self._page(request, visitor, page)
+
+    def _draw(self, visitor: Visitor, card: Card, **page: Any) -> pages.CardPage:
+        forms: dict[str, Form | None] = {
+            one.id: self._intake.form(card, one.id) for one in card.actions
+        }
+        return pages.card_page(card, may_answer=visitor.may_answer, forms=forms, **page)
+
+    def _page(self, request: web.Request, visitor: Visitor, page: pages.CardPage) -> web.Response:
+        if not page.sections:
+            return _html(render.card_html(page, ""), page.status)
+        cookie, fresh = browser_cookie(request.cookies.get(self._form_cookie))
+        nonce = self._seal.issue(visitor.handle, cookie, page.card.version)
+        response = _html(render.card_html(page, nonce), page.status)
+        if fresh:
+            self._set_cookie(response, self._form_cookie, cookie)
+        return response
+
+    def _redirect(self, request: web.Request, visitor: Visitor, message: str) -> web.Response:
+        """To the same page by GET, so that a reload sends nothing again."""
+        # Relative to the page itself: right behind any path prefix.
+        place = request.rel_url.raw_path.rpartition("/")[2]
+        response = web.Response(status=303, headers={**render.HEADERS, "Location": f"./{place}"})
+        if message:
+            note = self._seal.note(visitor.handle, message)
+            self._set_cookie(response, self._note_cookie, note, max_age=NOTE_MAX_AGE)
+        return response
+
+    def _set_cookie(
+        self, response: web.Response, name: str, value: str, max_age: int | None = None
+    ) -> None:
+        # Lax, not Strict: a link in web mail is a navigation from another site, where a Strict
+        # cookie stays home; each opened link would then replace the cookie of the pages that are
+        # already open. A post from another site carries neither.
+        response.set_cookie(
+            name,
+            value,
+            path="/",
+            max_age=max_age,
+            secure=self._settings.secure,
+            httponly=True,
+            samesite="Lax",
+        )
+
+    def _from_our_page(self, request: web.Request) -> bool:
+        origins = request.headers.getall("Origin", [])
+        sites = request.headers.getall("Sec-Fetch-Site", [])
+        if receive.from_our_page(origins, sites, request.host, self._settings):
+            return True
+        log.warning(
+            "web.foreign_page",
+            origin=[each[:200] for each in origins[:2]],
+            fetch_site=[each[:20] for each in sites[:2]],
+            expected=sorted(self._settings.origins),
+        )
+        return False
+
+    async def _visitor(self, request: web.Request) -> Visitor:
+        handle = request.match_info["handle"]
+        visitor = await self._links.open(handle) if len(handle) <= MAX_HANDLE else None
+        if visitor is None:
+            raise Refusal("interrupt_not_found", "This link doesn't work.")
+        return visitor
+
+    async def _card(self, visitor: Visitor) -> Card:
+        card = await self._intake.look(visitor.interrupt_id, visitor.person)
+        if card is None:
+            raise Refusal("interrupt_not_found", "This link doesn't work.")
+        return card
+
+
+async def _read_form(request: web.Request) -> receive.Submission:
+    """The form post, read no further than allowed. Raises `Refusal`."""
+    if request.content_type != _FORM_TYPE:
+        raise Refusal("unsupported_media_type", "Press a button on the answer page.")
+    if (request.content_length or 0) > receive.MAX_BODY:
+        raise Refusal("payload_too_large", "Shorten the answer.")
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > receive.MAX_BODY:
+            raise Refusal("payload_too_large", "Shorten the answer.")
+    try:
+        return receive.parse_submission(bytes(body))
+    except ValueError as damaged:
+        raise Refusal("validation_error", str(damaged)) from None
+
+
+def _problem(code: str, status: int) -> web.Response:
+    page = pages.problem_page(code, status)
+    response = _html(render.problem_html(page), page.status)
+    if page.status in {429, 503}:
+        response.headers["Retry-After"] = "30"
+    return response
+
+
+def _html(text: str, status: int) -> web.Response:
+    return web.Response(
+        text=text, status=status, headers=render.HEADERS, content_type="text/html", charset="utf-8"
+    )

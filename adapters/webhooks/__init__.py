@@ -1,0 +1,1 @@
+"""Signed events of payment providers, code forges and anyone else who can call a URL."""

@@ -1,0 +1,180 @@
+"""The webhooks channel: `POST /hooks/{sourceId}`, and nothing shown to anybody.
+
+Order matters. The source is looked up, the raw bytes are read within bounds, their signature and
+freshness are verified, and only then is anything parsed. The answer goes out when the event is
+durable. Providers retry for days on anything but 2xx and then switch the endpoint off, so what they
+can't help (an unknown event, a mapping of ours that fails) is stored and answered 200; 5xx says
+only that the store is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from aiohttp import web
+from aiohttp.client_exceptions import ClientError
+
+from adapters.channel import Delivery, DeliveryFailed, InboundEvent, Intake
+from adapters.webhooks.receive import MappingFailed, receive, unmapped
+from adapters.webhooks.settings import HookSource
+from adapters.webhooks.verify import SignatureRefused, verify
+from schemas.errors import Refusal
+
+RETRY_AFTER: Final = 5
+"""Seconds that a provider is asked to wait while the store is away."""
+BODY_DEADLINE: Final = 20.0
+"""Seconds for a body to arrive. Providers give us 5 to 30 for all of it."""
+
+_SHOWS_NOTHING: Final = (
+    "webhooks only receive: name a slack, email or web address in notify instead"
+)
+
+
+class WebhooksChannel:
+    """Signed events of providers, in.
+
+    `clock` gives Unix seconds. `count(source, outcome)` counts: `source` is the id of a configured
+    source or "unknown", `outcome` one of "stored", "duplicate", "unmapped", "unavailable",
+    "failed", "unknown_source", "too_large", "unsupported", "incomplete", and "refused_" with the
+    verifier's reason.
+    """
+
+    name = "webhooks"
+
+    def __init__(
+        self,
+        sources: Mapping[str, HookSource],
+        intake: Intake,
+        clock: Callable[[], float],
+        count: Callable[[str, str], None],
+        *,
+        body_deadline: float = BODY_DEADLINE,
+    ) -> None:
+        self._sources = dict(sources)
+        self._intake = intake
+        self._clock = clock
+        self._count = count
+        self._body_deadline = body_deadline
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """The one ingress, for all sources."""
+        return [web.post("/hooks/{sourceId}", self._receive)]
+
+    async def start(self) -> None:
+        """Nothing to open: the gateway serves the route."""
+
+    async def stop(self) -> None:
+        """Nothing to close: what was acknowledged is stored already."""
+
+    async def show(self, delivery: Delivery) -> NoReturn:
+        """Always raises `DeliveryFailed`, for good."""
+        raise DeliveryFailed(_SHOWS_NOTHING, permanent=True)
+
+    def check_address(self, address: str) -> NoReturn:
+        """Always raises `ValueError`: there is nobody to notify behind a webhook source."""
+        raise ValueError(_SHOWS_NOTHING)
+
+    async def _receive(self, request: web.Request) -> web.Response:
+        source = self._sources.get(request.match_info["sourceId"])
+        if source is None:
+            self._count("unknown", "unknown_source")
+            return _unread(Refusal("not_found", "no webhook source has this URL"))
+        try:
+            _check_form(request)
+            body = await self._read(request, source.max_body)
+        except Refusal as refusal:
+            self._count(source.id, _UNREADABLE[refusal.code])
+            return _unread(refusal)
+        headers = _headers(request)
+        try:
+            verify(source.scheme, source.secrets, headers, body, self._clock())
+        except SignatureRefused as refused:
+            self._count(source.id, f"refused_{refused.reason}")
+            # One sentence for all reasons: which one it was helps an attacker more than a provider.
+            return _refused(
+                Refusal(
+                    "unauthenticated", "the signature is missing, wrong or too old for this URL"
+                )
+            )
+        return await self._file(source, *_map(source, headers, body))
+
+    async def _file(self, source: HookSource, event: InboundEvent, mapped: bool) -> web.Response:
+        try:
+            status = await self._intake.event(source.id, event)
+        except Refusal as refusal:
+            self._count(source.id, "unavailable" if refusal.status == 503 else "failed")
+            return _refused(refusal)
+        except Exception:
+            self._count(source.id, "failed")
+            raise
+        self._count(source.id, status if mapped or status == "duplicate" else "unmapped")
+        return web.json_response({"status": status})
+
+    async def _read(self, request: web.Request, limit: int) -> bytes:
+        """The raw body. Read by hand: each source has a limit of its own."""
+        if (request.content_length or 0) > limit:
+            raise _too_large(limit)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._body_deadline):
+                async for chunk in request.content.iter_any():
+                    body += chunk
+                    if len(body) > limit:
+                        raise _too_large(limit)
+        except (TimeoutError, ClientError, web.RequestPayloadError, asyncio.IncompleteReadError):
+            raise Refusal("validation_error", "the body did not arrive whole; send again") from None
+        return bytes(body)
+
+
+_UNREADABLE: Final[dict[str, str]] = {
+    "payload_too_large": "too_large",
+    "unsupported_media_type": "unsupported",
+    "validation_error": "incomplete",
+}
+
+
+def _map(source: HookSource, headers: Mapping[str, str], body: bytes) -> tuple[InboundEvent, bool]:
+    try:
+        return receive(source, headers, body), True
+    except MappingFailed as failure:
+        return unmapped(body, failure), False
+
+
+def _check_form(request: web.Request) -> None:
+    """Raise `Refusal` for a body that is coded, or plainly no JSON."""
+    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        # The server would inflate it before we see it, and the signature is over what was sent.
+        raise Refusal("unsupported_media_type", "send the body without Content-Encoding")
+    kind = request.content_type
+    if "Content-Type" in request.headers and not (
+        kind == "application/json" or kind.endswith("+json")
+    ):
+        raise Refusal("unsupported_media_type", "set the content type to application/json")
+
+
+def _headers(request: web.Request) -> dict[str, str]:
+    """Headers by lower-case name. One that comes twice is joined, as RFC 9110 5.3 has it."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+    return headers
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal("payload_too_large", f"the body has more than {limit} bytes", limit=limit)
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    headers: dict[str, Any] = {"Retry-After": str(RETRY_AFTER)} if refusal.status == 503 else {}
+    return web.json_response(refusal.envelope(), status=refusal.status, headers=headers)
+
+
+def _unread(refusal: Refusal) -> web.Response:
+    """A refusal whose request body was left unread: the connection can't be used again."""
+    response = _refused(refusal)
+    response.force_close()
+    return response

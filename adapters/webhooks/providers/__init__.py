@@ -1,0 +1,42 @@
+"""The providers that sources may name. A new one is a file here and a line in `PROVIDERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from adapters.webhooks import verify
+from adapters.webhooks.providers.generic_hmac import GENERIC_HMAC
+from adapters.webhooks.providers.github import GITHUB
+from adapters.webhooks.providers.provider import Provider
+from adapters.webhooks.providers.standard_webhooks import STANDARD_WEBHOOKS
+from adapters.webhooks.providers.stripe import STRIPE
+
+PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
+    {
+        "stripe": STRIPE,
+        "github": GITHUB,
+        "standard_webhooks": STANDARD_WEBHOOKS,
+        "generic_hmac": GENERIC_HMAC,
+    }
+)
+
+
+def provider_named(name: str) -> Provider:
+    """The provider of that name. Raises `ValueError` with the names that exist."""
+    try:
+        return PROVIDERS[name]
+    except KeyError:
+        raise ValueError(f"no provider {name!r}; one of {', '.join(PROVIDERS)}") from None
+
+
+def sign(
+    provider: str, secrets: Sequence[str], body: bytes, *, now: float, message_id: str = ""
+) -> dict[str, str]:
+    """The signature headers with which `provider` would send `body` at `now` (Unix seconds).
+
+    Raises `ValueError` as `provider_named` and `verify.sign` do.
+    """
+    scheme = provider_named(provider).scheme
+    return verify.sign(scheme, secrets, body, now=now, message_id=message_id)

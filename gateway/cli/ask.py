@@ -1,0 +1,24 @@
+"""`sayso ask`: an approval from the shell, for scripts."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from sayso import Sayso, SaysoError
+
+errors = Console(stderr=True, highlight=False)
+
+
+def ask_and_wait(
+    title: str, notify: list[str] | None, approvers: list[str] | None, timeout: float | None
+) -> int:
+    """Exit code: 0 approved, 1 not approved, 2 it could not be asked."""
+    try:
+        with Sayso() as sayso:
+            decision = sayso.approve(title, notify=notify, approvers=approvers, timeout=timeout)
+    except SaysoError as error:
+        errors.print(str(error), style="red", markup=False)
+        return 2
+    who = f" by {decision.by}" if decision.by else ""
+    print(f"{'approved' if decision.approved else decision.action}{who}")
+    return 0 if decision.approved else 1

@@ -1,0 +1,144 @@
+"""`sayso dev` and `sayso serve`: run a gateway until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from rich.console import Console
+
+from adapters.views import Person
+from config.settings import Settings
+from gateway.auth import Key, digest
+from gateway.lifecycle import Gateway, StartError
+from gateway.secrets import dev_api_key, write_private
+from host.decisions.state import Interrupt, Principal
+from host.store.port import StoreUnavailable
+from schemas.payloads import check_payload
+from schemas.runs import EXTERNAL_WORKFLOW, CreateRun
+
+_ALL_SCOPES = frozenset(
+    {"runs:create", "runs:read", "runs:cancel", "approvals:respond", "webhooks:manage"}
+)
+console = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False)
+
+
+async def run_serve(settings: Settings) -> int:
+    """Exit code. The gateway serves until SIGTERM or SIGINT."""
+    if not settings.api_keys:
+        errors.print(
+            "No [[api_keys]] in the configuration, so no program could use this gateway. Add one "
+            "(`sayso hash-key` prints the digest of a key), or use `sayso dev` to try things out.",
+            style="red",
+            markup=False,
+        )
+        return 2
+    gateway = Gateway(settings, [])
+    return await _until_stopped(gateway, None)
+
+
+async def run_dev(settings: Settings, sample: bool) -> int:
+    """Like `run_serve`, with a development API key and a sample approval."""
+    data = settings.data_dir
+    key = dev_api_key(data)
+    approvals = settings.approvals
+    if "unlisted" not in approvals.model_fields_set:
+        approvals = approvals.model_copy(update={"unlisted": "anyone"})
+        settings = settings.model_copy(update={"approvals": approvals})
+    gateway = Gateway(settings, [Key("dev", digest(key), settings.tenant, _ALL_SCOPES)])
+    return await _until_stopped(gateway, _Sample(gateway) if sample else None)
+
+
+async def _until_stopped(gateway: Gateway, sample: _Sample | None) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await gateway.start()
+    except (StartError, StoreUnavailable, ValueError, OSError) as error:
+        errors.print(f"Sayso can't start. {error}", style="red", markup=False)
+        return 1
+    write_private(gateway.settings.data_dir / "url", gateway.url + "\n")
+    _greet(gateway)
+    showing = asyncio.create_task(sample.show()) if sample else None
+    await stop.wait()
+    console.print("Stopping …")
+    if showing is not None:
+        showing.cancel()
+    await gateway.stop()
+    return 0
+
+
+def _greet(gateway: Gateway) -> None:
+    data = gateway.settings.data_dir
+    console.print(f"\n[bold]Sayso[/bold] listens on [bold]{gateway.url}[/bold]")
+    console.print(f"  data folder  {data.resolve()}")
+    if (data / "dev-api-key").exists():
+        console.print(f"  API key      {dev_api_key(data)}")
+    console.print(f"  channels     {', '.join(sorted(gateway.channels))}")
+    if "slack" in gateway.channels and not gateway.settings.notify:
+        console.print(
+            '  Slack is connected. Invite the bot to a channel and set SAYSO_NOTIFY="slack:#channel"'
+            " to post the sample there.",
+            markup=False,
+        )
+
+
+class _Sample:
+    """The sample approval: raised at start unless one is open, reported when it is answered."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._principal = Principal(
+            "dev", gateway.settings.tenant, name="dev", kind="workload", names=frozenset({"dev"})
+        )
+
+    async def show(self) -> None:
+        interrupt = await self._interrupt()
+        link = await self._gateway.links.make(
+            interrupt.interrupt_id, Person("web", "dev", "somebody with the link")
+        )
+        console.print("\nA sample approval waits for you. Answer it here:")
+        console.print(f"  {link}\n")
+        while interrupt.status == "open":
+            interrupt = await self._gateway.host.wait(
+                self._principal, interrupt.interrupt_id, 3600.0
+            )
+        outcome = interrupt.outcome
+        if outcome is not None:
+            word = {"accept": "approved", "reject": "rejected"}.get(
+                outcome.action, interrupt.status
+            )
+            console.print(
+                f"The sample was [bold]{word}[/bold] by {outcome.name} via {outcome.via}."
+            )
+
+    async def _interrupt(self) -> Interrupt:
+        host, tenant = self._gateway.host, self._gateway.settings.tenant
+        page = await host.store.log.interrupts(tenant, "open", 100, None)
+        for found in page.interrupts:
+            if found.key == "sample" and found.node_id == "sample":
+                return found
+        run = await host.start_run(self._principal, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
+        payload = check_payload(
+            {
+                "kind": "approval",
+                "key": "sample",
+                "data": {
+                    "artifactId": "4711",
+                    "artifactType": "refund",
+                    "title": "Refund 4,000.00 € to Acme Ltd",
+                    "description": "The customer sent the machine back within the return period. "
+                    "(This is a sample: nothing is refunded.)",
+                    "artifactData": {"order": "4711", "amount": 4000.0, "currency": "EUR"},
+                    "actions": ["accept", "reject"],
+                },
+            }
+        )
+        notify = dict.fromkeys((*self._gateway.addresses.check(None), "web:"))
+        requested = await host.request(
+            self._principal, run.run_id, "sample", payload, tuple(notify)
+        )
+        return requested.interrupt

@@ -1,0 +1,136 @@
+"""What every protocol request and response has in common: JSON, errors, the version header.
+
+Every error is the closed envelope at its registered status; every protocol response names the version that
+it was made by; nothing that went wrong inside is told outside (protocol digest 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import orjson
+import structlog
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from host.store.port import StoreUnavailable
+from schemas.errors import Refusal
+from schemas.payloads import problems
+
+log = structlog.get_logger("sayso.http")
+
+VERSION: Final = "2.1"
+VERSION_HEADER: Final = "OpenWOP-Version"
+_JSON: Final = "application/json"
+_OUTSIDE: Final = ("/a/", "/slack/", "/hooks/", "/host/", "/healthz", "/readyz", "/metrics")
+
+M = TypeVar("M", bound=BaseModel)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def reply(status: int, body: Any, headers: dict[str, str] | None = None) -> web.Response:
+    """A JSON response."""
+    raw = body if isinstance(body, bytes) else orjson.dumps(body)
+    return web.Response(body=raw, status=status, content_type=_JSON, headers=headers)
+
+
+def refused(refusal: Refusal) -> web.Response:
+    """The envelope of a refusal, with the headers that its status asks for."""
+    response = reply(refusal.status, refusal.envelope())
+    if refusal.status == 401 and refusal.code == "unauthenticated":
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if refusal.status in (429, 503):
+        response.headers["Retry-After"] = "1"
+    if refusal.code == "idempotency_in_flight":
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+async def body_of(request: web.Request) -> Any:
+    """The JSON value of the body. Raises `Refusal`: `unsupported_media_type`, `validation_error`."""
+    raw = await request.read()
+    if not raw:
+        return {}
+    if request.content_type not in (_JSON, "application/octet-stream"):
+        raise Refusal("unsupported_media_type", "Send JSON with 'Content-Type: application/json'.")
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Refusal("validation_error", f"The body is not JSON: {error}.") from None
+
+
+def parse(model: type[M], raw: Any) -> M:
+    """`raw` as a wire model. Raises `Refusal` (`validation_error`) with every mistake."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        found = problems(error)
+        where = ".".join(str(p) for p in found[0]["path"]) or "the body"
+        raise Refusal(
+            "validation_error", f"{where}: {found[0]['message']}.", errors=found
+        ) from None
+
+
+@web.middleware
+async def envelope(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Outermost: refusals, aiohttp's own errors and the unexpected become envelopes."""
+    try:
+        _check_version(request)
+        response = await handler(request)
+    except Refusal as refusal:
+        response = refused(refusal)
+    except StoreUnavailable as away:
+        log.error("store unavailable", reason=str(away))
+        response = refused(
+            Refusal("sayso.unavailable", "The gateway can't reach its store. Try again.")
+        )
+    except web.HTTPException as error:
+        response = _http_error(error)
+    except ConnectionError:
+        raise
+    except Exception:
+        log.exception("request failed", method=request.method, route=_route(request))
+        response = refused(Refusal("internal_error", "Something went wrong here; it was logged."))
+    if not response.prepared and not request.path.startswith(_OUTSIDE):
+        response.headers.setdefault(VERSION_HEADER, VERSION)
+    return response
+
+
+def _check_version(request: web.Request) -> None:
+    asked = request.headers.get(VERSION_HEADER)
+    if asked is None or asked.partition(".")[0] == "2" or request.path.startswith(_OUTSIDE):
+        return
+    raise Refusal(
+        "protocol_version_unsupported",
+        "This gateway speaks protocol version 2.",
+        protocolVersions=[VERSION],
+    )
+
+
+def _http_error(error: web.HTTPException) -> web.StreamResponse:
+    if error.status < 400:
+        return error
+    code = {
+        400: "validation_error",
+        404: "not_found",
+        405: "sayso.method_not_allowed",
+        413: "payload_too_large",
+        415: "unsupported_media_type",
+    }.get(error.status, "internal_error")
+    message = {
+        "not_found": "No such resource.",
+        "sayso.method_not_allowed": "This resource has no such method.",
+        "payload_too_large": "The body is too large.",
+        "unsupported_media_type": "This media type is not accepted here.",
+    }.get(code, "The request could not be read.")
+    response = refused(Refusal(code, message))
+    if "Allow" in error.headers:
+        response.headers["Allow"] = error.headers["Allow"]
+    return response
+
+
+def _route(request: web.Request) -> str:
+    """The route's pattern, never the path: a path may carry a token."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "unmatched"

@@ -1,0 +1,142 @@
+"""Idempotency-Key on every mutating operation (protocol digest 10).
+
+The answer to a key is kept in the very transaction that it answers for, so a replay is right even when
+Redis has lost its memory; Redis holds only the claim of the request that is being processed now. The key
+itself is stored nowhere: its scope is a digest of tenant, operation and key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from gateway.http import reply
+from host.coordination.port import Coordination
+from host.decisions.state import State
+from host.host import Host
+from host.journal import AlreadyReplied, MakeReply
+from host.store.port import Reply
+from schemas.errors import Refusal
+from schemas.ids import IDEMPOTENCY_KEY
+
+Render = Callable[[State], tuple[int, dict[str, Any]]]
+_CLAIM_SECONDS = 30.0
+_NEVER_KEPT = frozenset({"idempotency_key_invalid", "validation_error"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One processing of a request. `kept` makes the reply that goes into the transaction."""
+
+    scope: str | None = None
+    digest: str = ""
+
+    def kept(self, render: Render) -> MakeReply | None:
+        """What `Host` calls with the state after the change; None without an idempotency key."""
+        if self.scope is None:
+            return None
+        scope = self.scope
+
+        def make(state: State) -> Reply:
+            status, body = render(state)
+            return Reply(scope, self.digest, status, orjson.dumps(body))
+
+        return make
+
+
+Act = Callable[[Attempt], Awaitable[tuple[int, dict[str, Any]]]]
+
+
+class Idempotency:
+    """Runs mutating operations."""
+
+    def __init__(self, host: Host, coordination: Coordination) -> None:
+        self._host = host
+        self._coordination = coordination
+
+    async def run(
+        self, request: web.Request, tenant: str, operation: str, act: Act
+    ) -> web.Response:
+        """`act` once for this key; the same answer, marked, for every later request with it.
+
+        Raises `Refusal`: `idempotency_key_invalid`, `idempotency_key_mismatch`,
+        `idempotency_in_flight`, and what `act` raises.
+        """
+        key = request.headers.get("Idempotency-Key")
+        if key is None:
+            status, body = await act(Attempt())
+            return reply(status, body)
+        if not IDEMPOTENCY_KEY.match(key):
+            raise Refusal(
+                "idempotency_key_invalid",
+                "An Idempotency-Key has 22 to 128 characters of A-Z a-z 0-9 . _ ~ - (a UUID fits).",
+            )
+        scope = hashlib.sha256("\0".join((tenant, operation, key)).encode()).hexdigest()
+        digest = hashlib.sha256(request.path.encode() + b"\0" + await request.read()).hexdigest()
+        found = await self._host.store.replies.find(scope)
+        if found is not None:
+            return _replay(found, digest)
+        return await self._first(Attempt(scope, digest), act)
+
+    async def _first(self, attempt: Attempt, act: Act) -> web.Response:
+        assert attempt.scope is not None
+        claimed = await self._coordination.claim(attempt.scope, _CLAIM_SECONDS)
+        if claimed == "taken":
+            found = await self._host.store.replies.find(attempt.scope)
+            if found is not None:
+                return _replay(found, attempt.digest)
+            raise Refusal(
+                "idempotency_in_flight",
+                "A request with this Idempotency-Key is being processed. Send it again in a moment.",
+            )
+        try:
+            found = await self._host.store.replies.find(attempt.scope)
+            if found is not None:
+                return _replay(found, attempt.digest)
+            return await self._act(attempt, act)
+        finally:
+            if claimed == "won":
+                await self._coordination.release(attempt.scope)
+
+    async def _act(self, attempt: Attempt, act: Act) -> web.Response:
+        assert attempt.scope is not None
+        try:
+            status, body = await act(attempt)
+        except AlreadyReplied as again:
+            return _replay(again.reply, attempt.digest)
+        except Refusal as refusal:
+            found = await self._host.store.replies.find(attempt.scope)
+            if found is not None:
+                return _replay(found, attempt.digest)
+            if _kept(refusal):
+                raw = orjson.dumps(refusal.envelope())
+                kept = Reply(attempt.scope, attempt.digest, refusal.status, raw)
+                await self._host.store.replies.remember(kept, self._host.clock())
+            raise
+        raw = orjson.dumps(body)
+        # A change that was no change (a key that is known already) appended nothing: keep it now.
+        kept = Reply(attempt.scope, attempt.digest, status, raw)
+        if await self._host.store.replies.find(attempt.scope) is None:
+            await self._host.store.replies.remember(kept, self._host.clock())
+        return reply(status, raw)
+
+
+def _kept(refusal: Refusal) -> bool:
+    """Whether a refusal is final for its key: a 4xx that is not on the never-cache list."""
+    if refusal.code in _NEVER_KEPT or refusal.code.startswith("idempotency"):
+        return False
+    return 400 <= refusal.status < 500 and refusal.status not in (401, 403, 429)
+
+
+def _replay(found: Reply, digest: str) -> web.Response:
+    if found.digest != digest:
+        raise Refusal(
+            "idempotency_key_mismatch",
+            "This Idempotency-Key was used for another request. Use a new key for a new request.",
+        )
+    return reply(found.status, found.body, {"OpenWOP-Idempotent-Replay": "true"})

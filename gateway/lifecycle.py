@@ -1,0 +1,232 @@
+"""The gateway as one object: composed from the settings, started in order, stopped in reverse.
+
+Start: the data folder is locked, the store opened, coordination started, the socket bound, the channels
+built with the door in, the workers run. Only then is `/healthz` 200. Stop: not ready, let requests finish,
+let the channels drain what they acknowledged, stop the workers, close the store last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import structlog
+from aiohttp import web
+
+from adapters.channel import Channel
+from config.settings import Settings
+from gateway import channels as wiring
+from gateway.addresses import Addresses
+from gateway.auth import Key, Keys
+from gateway.http import envelope
+from gateway.idempotency import Idempotency
+from gateway.intake import Intake
+from gateway.links import AnswerLinks
+from gateway.people import People
+from gateway.pump import Pump
+from gateway.routes.discovery import DiscoveryRoutes
+from gateway.routes.events import EventRoutes
+from gateway.routes.interrupts import InterruptRoutes
+from gateway.routes.own import OwnRoutes
+from gateway.routes.runs import RunRoutes
+from gateway.secrets import OwnSecrets, own_secrets
+from gateway.workers import Deadlines, Housekeeping, ShelfWorker
+from host.access import Access
+from host.coordination.embedded import EmbeddedValkey
+from host.coordination.redis import RedisCoordination
+from host.decisions.state import Policy
+from host.host import Host
+from host.store.sqlite.store import SqliteStore
+from host.tokens import TokenRing
+
+log = structlog.get_logger("sayso")
+
+_DRAIN_SECONDS = 10.0
+
+
+class StartError(Exception):
+    """The gateway can't start. The text says what to do."""
+
+
+class Gateway:
+    """One running gateway. `keys` are the API keys beside those of the settings."""
+
+    def __init__(self, settings: Settings, keys: list[Key]) -> None:
+        self.settings = settings
+        self.url = ""
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.channels: dict[str, Channel] = {}
+        self._keys = Keys([*keys, *_configured(settings)])
+        self._stack = AsyncExitStack()
+        self._ready = False
+
+    async def start(self) -> None:
+        """Returns when requests are served. Raises `StartError`, `StoreUnavailable`, `ValueError`."""
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+
+    async def stop(self) -> None:
+        self._ready = False
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        settings, data = self.settings, self.settings.data_dir
+        data.mkdir(parents=True, exist_ok=True)
+        self._stack.enter_context(_sole(data))
+        secrets = own_secrets(data)
+        store = SqliteStore(data / "sayso.db")
+        await store.start()
+        self._stack.push_async_callback(store.stop)
+        coordination = await self._coordination()
+        listening = _bind(settings)
+        self._stack.callback(listening.close)
+        self.url = settings.http.public_url or _url(listening)
+        policy = Policy(
+            open_gates=settings.approvals.unlisted,
+            ref_kinds=frozenset(settings.approvals.ref_kinds),
+            self_approval=settings.approvals.self_approval,
+        )
+        self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000)
+        self.people = People(settings.people)
+        self.access = Access(self.host, _ring(settings, secrets), self.people)
+        self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
+        intake = Intake(self.host, self.people, self.links, wiring.tenants(settings))
+        self.channels = wiring.build(
+            settings, self.url, secrets.forms, intake, self.links, coordination.first, self._count
+        )
+        self.addresses = Addresses(self.channels, settings.notify)
+        self.addresses.check(None)
+        await self._serve(listening, coordination)
+        for channel in self.channels.values():
+            await channel.start()
+            self._stack.push_async_callback(_drained, channel)
+        pump = Pump(self.host, self.channels, self.people, self.links, coordination)
+        for worker in (pump, Deadlines(self.host), ShelfWorker(self.host), Housekeeping(self.host)):
+            task = asyncio.create_task(worker.run(), name=type(worker).__name__)
+            self._stack.push_async_callback(_cancelled, task)
+        self._ready = True
+
+    async def _coordination(self) -> RedisCoordination:
+        redis = self.settings.redis
+        if redis.url is not None:
+            url = redis.url.get_secret_value()
+        else:
+            valkey = EmbeddedValkey(self.settings.data_dir)
+            await valkey.start()
+            self._stack.push_async_callback(valkey.stop)
+            url = valkey.url
+        coordination = RedisCoordination(url, prefix=redis.prefix)
+        await coordination.start()
+        self._stack.push_async_callback(coordination.stop)
+        return coordination
+
+    async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> None:
+        app = web.Application(
+            middlewares=[envelope], client_max_size=self.settings.http.max_body_bytes
+        )
+        once = Idempotency(self.host, coordination)
+        events = EventRoutes(self.host, self._keys)
+        for part in (
+            RunRoutes(self.host, self._keys, once),
+            InterruptRoutes(self.host, self.access, self._keys, once),
+            events,
+            OwnRoutes(self.host, self.access, self.links, self._keys, once, self.addresses),
+            DiscoveryRoutes(self.host.policy),
+        ):
+            app.add_routes(part.routes())
+        for channel in self.channels.values():
+            app.add_routes(channel.routes())
+        app.add_routes([web.get("/healthz", self._health)])
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_DRAIN_SECONDS)
+        await runner.setup()
+        self._stack.push_async_callback(runner.cleanup)
+        self._stack.callback(events.stopping.set)
+        self._stack.callback(self.host.waiters.wake_all)
+        await web.SockSite(runner, listening, backlog=1024).start()
+
+    async def _health(self, _: web.Request) -> web.Response:
+        if not self._ready:
+            return web.Response(status=503, text="starting\n", headers={"Retry-After": "1"})
+        return web.Response(text="ok\n")
+
+    def _count(self, source: str, outcome: str) -> None:
+        self.counts[(source, outcome)] += 1
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def _drained(channel: Channel) -> None:
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            await channel.stop()
+    except TimeoutError:
+        log.warning("channel did not drain in time", channel=channel.name)
+
+
+@contextlib.contextmanager
+def _sole(data: Path) -> Iterator[None]:
+    """The embedded store has one process at a time: say so at once instead of failing later."""
+    descriptor = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise StartError(
+            f"Another Sayso runs with the data folder {data}. Stop it, or set SAYSO_DATA_DIR to "
+            "another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _bind(settings: Settings) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in settings.http.host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((settings.http.host, settings.http.port))
+    except OSError as error:
+        raise StartError(
+            f"Cannot listen on {settings.http.host}:{settings.http.port}: {error.strerror}. Set "
+            "SAYSO_HTTP__PORT to another port (0 takes any free one)."
+        ) from error
+    return listening
+
+
+def _url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _ring(settings: Settings, secrets: OwnSecrets) -> TokenRing:
+    tokens = settings.tokens
+    keys = {kid: secret.get_secret_value() for kid, secret in tokens.keys.items()}
+    if not keys:
+        return TokenRing({"own": secrets.token}, "own")
+    legacy = tokens.legacy_secret.get_secret_value() if tokens.legacy_secret else None
+    return TokenRing(keys, tokens.current or next(iter(keys)), legacy)
+
+
+def _configured(settings: Settings) -> list[Key]:
+    return [
+        Key(key.id, key.sha256, key.tenant or settings.tenant, frozenset(key.scopes))
+        for key in settings.api_keys
+    ]

@@ -1,0 +1,81 @@
+"""The protocol's three interrupt operations: resolve by run, inspect and resolve by token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from gateway.auth import Keys
+from gateway.http import body_of, parse, reply
+from gateway.idempotency import Attempt, Idempotency, Render
+from gateway.routes.runs import run_id_of
+from host.access import Access
+from host.decisions.ending import already_resolved
+from host.decisions.resolve import Answer
+from host.decisions.state import Run, State
+from host.host import Host
+from schemas.ids import tenant_of
+from schemas.resume import ResolveBody
+
+
+class InterruptRoutes:
+    """`/runs/{runId}/interrupts/{nodeId}` and `/interrupts/{token}` (protocol digest 8)."""
+
+    def __init__(self, host: Host, access: Access, keys: Keys, once: Idempotency) -> None:
+        self._host = host
+        self._access = access
+        self._keys = keys
+        self._once = once
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/runs/{runId}/interrupts/{nodeId}", self.resolve_by_run),
+            web.get("/interrupts/{token}", self.inspect, allow_head=False),
+            web.post("/interrupts/{token}", self.resolve_by_token),
+        ]
+
+    async def resolve_by_run(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "approvals:respond")
+        run_id, node_id = run_id_of(request), request.match_info["nodeId"]
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            interrupt = await self._host.at_node(caller.principal, run_id, node_id)
+            if interrupt.status != "open":
+                raise already_resolved(interrupt)
+            body = parse(ResolveBody, await body_of(request))
+            answer = Answer(caller.principal, body.resume_value, "api")
+            kept = attempt.kept(lambda state: (200, _resolved(state.run, node_id)))
+            state = await self._host.resolve(interrupt.interrupt_id, answer, kept)
+            return 200, _resolved(state.run, node_id)
+
+        return await self._once.run(request, caller.principal.tenant, "resolveInterruptByRun", act)
+
+    async def inspect(self, request: web.Request) -> web.Response:
+        interrupt, _ = await self._access.open(request.match_info["token"])
+        return reply(200, interrupt.payload, {"Cache-Control": "no-store"})
+
+    async def resolve_by_token(self, request: web.Request) -> web.Response:
+        token = request.match_info["token"]
+        claims = self._access.verify(token)
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            await self._access.open(token)
+            body = parse(ResolveBody, await body_of(request))
+            kept = attempt.kept(_by_token(claims.node_id))
+            state = await self._access.resolve(token, body.resume_value, kept)
+            return _by_token(claims.node_id)(state)
+
+        tenant = tenant_of(claims.run_id)
+        return await self._once.run(request, tenant, "resolveInterruptByToken", act)
+
+
+def _by_token(node_id: str) -> Render:
+    def render(state: State) -> tuple[int, dict[str, Any]]:
+        return 200, _resolved(state.run, node_id)
+
+    return render
+
+
+def _resolved(run: Run, node_id: str) -> dict[str, Any]:
+    return {"runId": run.run_id, "nodeId": node_id, "status": run.status}

@@ -1,0 +1,136 @@
+"""What the protocol has no operation for: request, list, look at and cancel interrupts, mint tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from gateway import wire
+from gateway.addresses import Addresses
+from gateway.auth import Caller, Keys
+from gateway.http import body_of, parse, reply
+from gateway.idempotency import Attempt, Idempotency
+from gateway.links import AnswerLinks
+from gateway.routes.runs import run_id_of
+from host.access import Access
+from host.decisions.state import Interrupt, iso
+from host.host import Host
+from schemas.errors import Refusal
+from schemas.ids import from_path_segment
+from schemas.payloads import check_payload
+from schemas.runs import CancelBody, MintToken, RequestInterrupt
+
+_STATUSES = ("open", "resolved", "cancelled", "expired")
+
+
+class OwnRoutes:
+    """`/host/sayso/…`."""
+
+    def __init__(
+        self,
+        host: Host,
+        access: Access,
+        links: AnswerLinks,
+        keys: Keys,
+        once: Idempotency,
+        addresses: Addresses,
+    ) -> None:
+        self._host = host
+        self._access = access
+        self._links = links
+        self._keys = keys
+        self._once = once
+        self._addresses = addresses
+
+    def routes(self) -> list[web.RouteDef]:
+        one = "/host/sayso/interrupts/{interruptId}"
+        return [
+            web.post("/host/sayso/runs/{runId}/interrupts", self.request),
+            web.get("/host/sayso/interrupts", self.listing, allow_head=False),
+            web.get(one, self.read, allow_head=False),
+            web.post(f"{one}/cancel", self.cancel),
+            web.post(f"{one}/tokens", self.mint),
+        ]
+
+    async def request(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:create")
+        run_id = run_id_of(request)
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            body = parse(RequestInterrupt, await body_of(request))
+            payload = check_payload(body.payload)
+            notify = self._addresses.check(body.notify)
+            requested = await self._host.request(
+                caller.principal,
+                run_id,
+                body.node_id,
+                payload,
+                notify,
+                follow=body.notify is None,
+                self_approval=body.self_approval,
+                reply=attempt.kept(lambda state: (201, wire.interrupt_record(state.interrupt))),
+            )
+            status = 201 if requested.created else 200
+            return status, wire.interrupt_record(requested.interrupt)
+
+        return await self._once.run(request, caller.principal.tenant, "requestInterrupt", act)
+
+    async def listing(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:read")
+        status = request.query.get("status")
+        if status is not None and status not in _STATUSES:
+            raise Refusal("validation_error", f"status is one of {', '.join(_STATUSES)}.")
+        limit = request.query.get("limit", "100")
+        if not limit.isdecimal() or not 1 <= int(limit[:6]) <= 1000:
+            raise Refusal("validation_error", "limit is a whole number from 1 to 1000.")
+        page = await self._host.store.log.interrupts(
+            caller.principal.tenant, status, int(limit), request.query.get("cursor")
+        )
+        body: dict[str, Any] = {"interrupts": [wire.interrupt_record(i) for i in page.interrupts]}
+        if page.cursor is not None:
+            body["nextCursor"] = page.cursor
+        return reply(200, body)
+
+    async def read(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:read")
+        interrupt = await self._interrupt(request, caller)
+        wait = request.query.get("wait", "0")
+        if not wait.isdecimal() or int(wait[:4]) > 60:
+            raise Refusal("validation_error", "wait is a whole number of seconds up to 60.")
+        if int(wait) and interrupt.status == "open":
+            interrupt = await self._host.wait(caller.principal, interrupt.interrupt_id, float(wait))
+        messages = await self._host.store.deliveries.of(interrupt.interrupt_id)
+        return reply(200, wire.interrupt_detail(interrupt, messages))
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:cancel")
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            body = parse(CancelBody, await body_of(request))
+            interrupt = await self._host.cancel(
+                caller.principal,
+                _interrupt_id(request),
+                body.reason or "",
+                attempt.kept(lambda state: (200, wire.interrupt_record(state.interrupt))),
+            )
+            return 200, wire.interrupt_record(interrupt)
+
+        return await self._once.run(request, caller.principal.tenant, "cancelInterrupt", act)
+
+    async def mint(self, request: web.Request) -> web.Response:
+        """Never idempotent by key: a token is a capability and is kept nowhere."""
+        caller = self._keys.caller(request, "approvals:respond")
+        interrupt = await self._interrupt(request, caller)
+        body = parse(MintToken, await body_of(request))
+        ttl = body.ttl_seconds * 1000 if body.ttl_seconds else None
+        token, expires = self._access.mint(interrupt, body.intent, body.principal, ttl)
+        answer = {"token": token, "url": self._links.for_token(token), "expiresAt": iso(expires)}
+        return reply(201, answer, {"Cache-Control": "no-store"})
+
+    async def _interrupt(self, request: web.Request, caller: Caller) -> Interrupt:
+        return await self._host.interrupt(caller.principal, _interrupt_id(request))
+
+
+def _interrupt_id(request: web.Request) -> str:
+    return from_path_segment(request.match_info["interruptId"])

@@ -1,0 +1,92 @@
+"""Runs: create, read, cancel, and end one that an outside program drives (protocol digest 13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from gateway import wire
+from gateway.auth import Keys
+from gateway.http import body_of, parse, reply
+from gateway.idempotency import Attempt, Idempotency
+from host.host import Host
+from schemas.errors import Refusal
+from schemas.ids import from_path_segment
+from schemas.runs import CancelBody, CreateRun, FinishBody
+
+
+class RunRoutes:
+    """`/runs` and the run operations of our own."""
+
+    def __init__(self, host: Host, keys: Keys, once: Idempotency) -> None:
+        self._host = host
+        self._keys = keys
+        self._once = once
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/runs", self.create),
+            web.get("/runs/{runId}", self.read),
+            web.post("/runs/{runId}/cancel", self.cancel),
+            web.post("/host/sayso/runs/{runId}/complete", self.complete),
+        ]
+
+    async def create(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:create")
+        tenant = caller.principal.tenant
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            body = parse(CreateRun, await body_of(request))
+            if body.tenant_id not in (None, tenant):
+                raise Refusal("id_tenant_mismatch", "This API key belongs to another tenant.")
+            if body.callback_url is not None:
+                raise Refusal(
+                    "validation_error",
+                    "This gateway does not deliver to a callbackUrl; wait or poll instead.",
+                    field="callbackUrl",
+                )
+            kept = attempt.kept(lambda state: (201, wire.created(state.run)))
+            run = await self._host.start_run(caller.principal, body, kept)
+            return 201, wire.created(run)
+
+        return await self._once.run(request, tenant, "createRun", act)
+
+    async def read(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:read")
+        run = await self._host.run(caller.principal, run_id_of(request))
+        etag = f'"{run.version}"'
+        if request.headers.get("If-None-Match") == etag:
+            return web.Response(status=304, headers={"ETag": etag})
+        return reply(200, wire.snapshot(run), {"ETag": etag})
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:cancel")
+        run_id = run_id_of(request)
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            body = parse(CancelBody, await body_of(request))
+            answer = {"runId": run_id, "status": "cancelled"}
+            kept = attempt.kept(lambda _: (200, answer))
+            await self._host.cancel_run(caller.principal, run_id, body.reason or "", kept)
+            return 200, answer
+
+        return await self._once.run(request, caller.principal.tenant, "cancelRun", act)
+
+    async def complete(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:create")
+        run_id = run_id_of(request)
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            body = parse(FinishBody, await body_of(request))
+            answer = {"runId": run_id, "status": "completed"}
+            kept = attempt.kept(lambda _: (200, answer))
+            await self._host.complete_run(caller.principal, run_id, body.outputs or {}, kept)
+            return 200, answer
+
+        return await self._once.run(request, caller.principal.tenant, "completeRun", act)
+
+
+def run_id_of(request: web.Request) -> str:
+    """The run id of the path. Raises `Refusal` (`validation_error`)."""
+    return from_path_segment(request.match_info["runId"])

@@ -1,0 +1,118 @@
+"""Wake-ups between replicas: announcements in pipelines, and listening that survives everything."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any, Final
+
+import structlog
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from host.coordination.connection import AWAY, Connection
+
+log = structlog.get_logger(__name__)
+
+BUFFERED: Final = 10_000  # announcements; the oldest are dropped, since a reader looks at the store
+BATCH: Final = 500  # announcements in one pipeline
+QUIET: Final = 5.0  # seconds without a word after which a listener asks whether anyone is there
+SLOWEST_RETRY: Final = 2.0  # seconds
+
+
+class Announcer:
+    """Sends announcements in the background. A reader that misses one looks at the store again at
+    its next chance, so nothing here is worth waiting for."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._buffer: deque[tuple[str, str]] = deque(maxlen=BUFFERED)
+        self._filled = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin sending."""
+        self._task = asyncio.create_task(self._run(), name="coordination-announcer")
+
+    async def stop(self) -> None:
+        """Send what is buffered, once, and end."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+            await self._flush()
+
+    def add(self, key: str, message: str) -> None:
+        """Put one announcement in the buffer."""
+        self._buffer.append((key, message))
+        self._filled.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._filled.wait()
+            self._filled.clear()
+            try:
+                while self._buffer and await self._flush():
+                    pass
+            except Exception as error:  # an error must not end the wake-ups of all replicas
+                log.error("coordination.announcer_failed", error=type(error).__name__)
+
+    async def _flush(self) -> bool:
+        """Send one pipeline. False when the server is away; then those announcements are lost."""
+        batch = [self._buffer.popleft() for _ in range(min(BATCH, len(self._buffer)))]
+        if not batch:
+            return True
+
+        async def send() -> None:
+            pipeline = self._connection.client.pipeline(transaction=False)
+            for key, message in batch:
+                pipeline.publish(key, message)
+            await pipeline.execute()
+
+        return await self._connection.call("publish", send) is not AWAY
+
+
+async def listen(connection: Connection, key: str) -> AsyncIterator[str]:
+    """Raw messages of one channel; "" each time the subscription has just been made.
+
+    Ends only when its reader does. Between two subscriptions messages may be lost, and "" says so.
+    """
+    failures = 0
+    while True:
+        pubsub = connection.listener().pubsub()
+        try:
+            async for message in _subscribed(pubsub, key):
+                failures = 0
+                yield message
+        except (RedisError, OSError, TimeoutError) as error:
+            failures += 1
+            if failures == 1:
+                log.warning("coordination.listener_lost", error=type(error).__name__)
+        finally:
+            with suppress(RedisError, OSError, TimeoutError):
+                await pubsub.aclose()  # type: ignore[no-untyped-call]
+        slowest = min(SLOWEST_RETRY, 0.05 * 2 ** min(failures, 10))
+        await asyncio.sleep(random.uniform(slowest / 2, slowest))  # noqa: S311 - jitter
+
+
+async def _subscribed(pubsub: PubSub, key: str) -> AsyncIterator[str]:
+    """The messages of one subscription, until the connection is lost (raises `RedisError`)."""
+    await pubsub.subscribe(key)
+    asked = False
+    while True:
+        frame: dict[str, Any] | None = await pubsub.get_message(timeout=QUIET)
+        if frame is None:
+            if asked:
+                raise TimeoutError("no answer to a ping")
+            await pubsub.ping()  # type: ignore[no-untyped-call]
+            asked = True
+            continue
+        asked = False
+        if frame["type"] == "subscribe":
+            yield ""
+        elif frame["type"] == "message":
+            yield frame["data"].decode("utf-8", "replace")

@@ -1,0 +1,141 @@
+"""evolve(state, event) -> state: the fold over the log. What a projection is, is defined here alone.
+
+Every branch only copies what the event says: a fold never judges, so replaying an old log under new
+rules gives the old state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from host.decisions.state import (
+    Conversation,
+    Interrupt,
+    NewEvent,
+    OpenWait,
+    Outcome,
+    Question,
+    Run,
+    State,
+    Vote,
+)
+from schemas.runs import TERMINAL, WAITING
+
+
+def evolve(state: State, events: Iterable[NewEvent], at: int) -> State:
+    """The state after `events`, all appended at `at` (ms)."""
+    for event in events:
+        state = _one(state, event, at)
+    return state
+
+
+def _one(state: State, event: NewEvent, at: int) -> State:
+    run = replace(state.run, version=state.run.version + 1)
+    state = replace(state, run=_run(run, event))
+    kind = event.type
+    if kind == "interrupt.requested":
+        asked = _requested(event, state.run.run_id, at)
+        return replace(state, interrupts=(asked, *state.interrupts))
+    if kind.startswith("conversation."):
+        return replace(state, conversation=_conversation(state, event))
+    record = event.record or {}
+    target = record.get("interruptId")
+    if target is None:
+        return state
+    return replace(
+        state,
+        interrupts=tuple(
+            _interrupt(i, event, record, at) if i.interrupt_id == target else i
+            for i in state.interrupts
+        ),
+    )
+
+
+def _run(run: Run, event: NewEvent) -> Run:
+    kind, payload = event.type, event.payload
+    if kind == "run.started":
+        return run
+    if kind == "node.suspended":
+        wait = OpenWait(payload["interruptId"], payload["nodeId"], payload["kind"])
+        return _waiting(run, (*run.open, wait))
+    record = event.record or {}
+    if "interruptId" in record and record.get("ends"):
+        left = tuple(w for w in run.open if w.interrupt_id != record["interruptId"])
+        return _waiting(run, left) if left != run.open else run
+    if kind == "run.completed":
+        return replace(run, status="completed", open=(), outputs=payload.get("outputs"))
+    if kind == "run.cancelled":
+        return replace(run, status="cancelled", open=())
+    if kind == "run.failed":
+        return replace(run, status="failed", open=(), error=payload["error"])
+    return run
+
+
+def _waiting(run: Run, waits: tuple[OpenWait, ...]) -> Run:
+    if run.status in TERMINAL:
+        return replace(run, open=waits)
+    return replace(run, open=waits, status=WAITING[waits[-1].kind] if waits else "running")
+
+
+def _requested(event: NewEvent, run_id: str, at: int) -> Interrupt:
+    record: dict[str, Any] = event.record or {}
+    return Interrupt(
+        interrupt_id=record["opens"],
+        run_id=run_id,
+        node_id=event.node_id or "",
+        key=event.payload["key"],
+        kind=event.payload["kind"],
+        payload=event.payload,
+        requested_at=at,
+        requested_by=record.get("by", ""),
+        deadline=record.get("deadline"),
+        notify=tuple(record.get("notify", ())),
+        match_key=record.get("matchKey"),
+        self_approval=record.get("selfApproval"),
+    )
+
+
+def _interrupt(interrupt: Interrupt, event: NewEvent, record: dict[str, Any], at: int) -> Interrupt:
+    version = interrupt.version + 1
+    if event.type == "sayso.vote-recorded":
+        vote = Vote(record["by"], record["name"], event.payload["action"], at)
+        others = tuple(v for v in interrupt.votes if v.principal != vote.principal)
+        return replace(interrupt, votes=(*others, vote), version=version)
+    if event.type == "sayso.question-asked":
+        asked = Question(record["by"], record["name"], event.payload.get("text", ""), at)
+        return replace(interrupt, questions=(*interrupt.questions, asked), version=version)
+    ends = record.get("ends")
+    if ends and interrupt.status == "open":
+        outcome = Outcome(
+            value=event.payload.get("resumeValue"),
+            action=record.get("action", ""),
+            decision=record.get("decision", ""),
+            reason=record.get("reason", ""),
+            by=record.get("by", ""),
+            name=record.get("name", ""),
+            via=record.get("via", ""),
+            at=at,
+        )
+        return replace(interrupt, status=ends, outcome=outcome, version=version)
+    return interrupt
+
+
+def _conversation(state: State, event: NewEvent) -> Conversation | None:
+    payload = event.payload
+    if event.type == "conversation.opened":
+        record = event.record or {}
+        return Conversation(
+            payload["conversationId"],
+            state.run.run_id,
+            title=record.get("title", ""),
+            notify=tuple(record.get("notify", ())),
+        )
+    if state.conversation is None:
+        return None
+    if event.type == "conversation.exchanged":
+        return replace(
+            state.conversation, turns=max(state.conversation.turns, payload["turnIndex"])
+        )
+    return replace(state.conversation, open=False)

@@ -1,0 +1,341 @@
+"""The façade that all others call: start a run, request, resolve, cancel, inspect, wait.
+
+It knows no channel and no HTTP. Every operation takes the principal that asks for it; who that is was
+established by the gateway. Ids of another tenant are refused before any look-up (protocol digest 1.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from host import contracts, ids
+from host.decisions import request as asking
+from host.decisions.ending import already_resolved, cancelled_events, expired_events
+from host.decisions.resolve import Answer, resolve
+from host.decisions.state import Interrupt, Policy, Principal, Run, State
+from host.journal import Decided, Journal, MakeReply
+from host.store.port import NewMessage, Store, StoredEvent
+from host.waiters import Waiters
+from schemas.errors import Refusal
+from schemas.ids import tenant_of
+from schemas.payloads import CONVERSATION_KINDS, InterruptPayload
+from schemas.runs import EXTERNAL_WORKFLOW, TERMINAL, CreateRun
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A requested interrupt; `created` is False when its key was known and this is the old one."""
+
+    interrupt: Interrupt
+    run: Run
+    created: bool
+
+
+class Host:
+    """Owns interrupts, tokens and events of all tenants in one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        clock: Callable[[], int],
+        announce: Callable[[str, State], Awaitable[None]] | None = None,
+    ) -> None:
+        self.store = store
+        self.policy = policy
+        self.clock = clock
+        self.waiters = Waiters()
+        self._journal = Journal(store, self.waiters, clock, announce)
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    async def start_run(
+        self, principal: Principal, body: CreateRun, reply: MakeReply | None = None
+    ) -> Run:
+        """A new run, started. Raises `Refusal` (`not_found`) for an unknown workflow."""
+        if body.workflow_id != EXTERNAL_WORKFLOW:
+            raise Refusal(
+                "not_found",
+                f"No workflow {body.workflow_id!r} here. A run that your own program drives has the "
+                f"workflowId {EXTERNAL_WORKFLOW!r}.",
+                field="workflowId",
+            )
+        now = self.clock()
+        run = Run(
+            run_id=ids.bound(principal.tenant, now),
+            workflow_id=body.workflow_id,
+            created_at=now,
+            owner=_owner(principal),
+            inputs=body.inputs,
+            configurable=body.configurable.wire() if body.configurable else None,
+            tags=tuple(body.tags or ()),
+            metadata=body.metadata,
+        )
+
+        async def load() -> State:
+            return State(run)
+
+        def decide(state: State, now: int) -> Decided:
+            return Decided(state, asking.start_run(state.run, body.inputs))
+
+        after = await self._journal.change(run.run_id, load, decide, reply)
+        return after.run
+
+    async def run(self, principal: Principal, run_id: str) -> Run:
+        """Raises `Refusal`: `id_tenant_mismatch`, `not_found`."""
+        check_tenant(principal, run_id)
+        run = await self.store.log.run(run_id)
+        if run is None:
+            raise Refusal("not_found", "No such run.")
+        return run
+
+    async def cancel_run(
+        self, principal: Principal, run_id: str, reason: str, reply: MakeReply | None = None
+    ) -> Run:
+        """Cancel a run and take back all that it asks. Raises `Refusal` (`run_terminal`)."""
+        after = await self._journal.change(
+            run_id,
+            lambda: self._load_open(principal, run_id),
+            lambda state, _: Decided(state, asking.cancel_run(state, reason, principal)),
+            reply,
+        )
+        return after.run
+
+    async def complete_run(
+        self,
+        principal: Principal,
+        run_id: str,
+        outputs: dict[str, Any],
+        reply: MakeReply | None = None,
+    ) -> Run:
+        """How an outside program ends its own run. Raises `Refusal` (`run_terminal`)."""
+        after = await self._journal.change(
+            run_id,
+            lambda: self._load_open(principal, run_id),
+            lambda state, _: Decided(state, asking.complete_run(state, outputs)),
+            reply,
+        )
+        return after.run
+
+    # --- interrupts -------------------------------------------------------------------------------
+
+    async def request(
+        self,
+        principal: Principal,
+        run_id: str,
+        node_id: str,
+        payload: InterruptPayload,
+        notify: tuple[str, ...],
+        *,
+        follow: bool = False,
+        self_approval: bool | None = None,
+        reply: MakeReply | None = None,
+    ) -> Requested:
+        """Ask. The same key again answers with the same interrupt, whatever its state.
+
+        `notify` holds `channel:address`; with `follow` (the caller named none) a conversation's turn
+        goes where its start went. Raises `Refusal`: `validation_error`, `run_terminal`,
+        `run_state_conflict`, `not_found`, `id_tenant_mismatch`.
+        """
+        check_schemas(payload)
+        wire = payload.wire()
+        old: list[Interrupt] = []
+
+        async def load() -> State:
+            run = await self.run(principal, run_id)
+            old[:] = [i for i in [await self.store.log.by_key(run_id, payload.key)] if i]
+            conversation = None
+            if payload.kind in CONVERSATION_KINDS:
+                name = wire["data"]["conversationId"]  # type: ignore[index]
+                conversation = await self.store.log.conversation(principal.tenant, name)
+            return State(run, tuple(old), conversation)
+
+        def decide(state: State, now: int) -> Decided:
+            if old:
+                return Decided(state, [])
+            where = notify
+            if follow and state.conversation is not None:
+                where = state.conversation.notify
+            interrupt_id = ids.bound(principal.tenant, now)
+            ask = asking.Ask(interrupt_id, node_id, wire, where, principal, self_approval)
+            events = asking.request(state, ask, now, self.policy)
+            thread = wire["data"].get("conversationId", "")  # type: ignore[attr-defined]
+            messages = tuple(
+                NewMessage(interrupt_id, channel, address, thread)
+                for channel, _, address in (n.partition(":") for n in where)
+            )
+            return Decided(state, events, messages)
+
+        after = await self._journal.change(run_id, load, decide, reply)
+        if old and old[0].node_id != node_id:
+            raise Refusal(
+                "validation_error",
+                f"The key is already used by node {old[0].node_id} of this run. A key names one "
+                "question of a run, once.",
+            )
+        return Requested(after.interrupt, after.run, created=not old)
+
+    async def interrupt(self, principal: Principal, interrupt_id: str) -> Interrupt:
+        """Raises `Refusal`: `id_tenant_mismatch`, `not_found`."""
+        check_tenant(principal, interrupt_id)
+        found = await self.store.log.interrupt(interrupt_id)
+        if found is None:
+            raise Refusal("not_found", "No such interrupt.")
+        return found
+
+    async def at_node(self, principal: Principal, run_id: str, node_id: str) -> Interrupt:
+        """The interrupt that a node waits on, else its last. Raises `Refusal` (`not_found`)."""
+        await self.run(principal, run_id)
+        found = await self.store.log.by_node(run_id, node_id)
+        if found is None:
+            raise Refusal("not_found", "This run has no interrupt at that node.")
+        return found
+
+    async def resolve(
+        self, interrupt_id: str, answer: Answer, reply: MakeReply | None = None
+    ) -> State:
+        """Decide and append. Returns once that is durable; the interrupt may still be open (a vote
+        that doesn't decide, a question).
+
+        Raises `Refusal`: `id_tenant_mismatch`, `not_found`, `interrupt_already_resolved`, `forbidden`,
+        `validation_error`; `StoreUnavailable`.
+        """
+        found = await self.interrupt(answer.principal, interrupt_id)
+
+        def decide(state: State, now: int) -> Decided:
+            if state.run.status in TERMINAL and state.interrupt.status == "open":
+                raise already_resolved(replace(state.interrupt, status="cancelled"))
+            return Decided(state, resolve(state, answer, now, self.policy, contracts.validate))
+
+        return await self._journal.change(
+            found.run_id, lambda: self._load(found.run_id, interrupt_id), decide, reply
+        )
+
+    async def cancel(
+        self,
+        principal: Principal,
+        interrupt_id: str,
+        reason: str,
+        reply: MakeReply | None = None,
+    ) -> Interrupt:
+        """Take one question back. Raises `Refusal` (`interrupt_already_resolved`) when it is over."""
+        found = await self.interrupt(principal, interrupt_id)
+        name = principal.name or principal.id
+
+        def decide(state: State, _: int) -> Decided:
+            if state.interrupt.status != "open":
+                raise already_resolved(state.interrupt)
+            events = cancelled_events(state.interrupt, reason, principal.id, name)
+            return Decided(state, events)
+
+        after = await self._journal.change(
+            found.run_id, lambda: self._load(found.run_id, interrupt_id), decide, reply
+        )
+        return after.interrupt
+
+    async def expire(self, interrupt_id: str) -> bool:
+        """Let a passed deadline have its effect, once. False when there was nothing (more) to do."""
+        found = await self.store.log.interrupt(interrupt_id)
+        if found is None or found.deadline is None:
+            return False
+        fired: list[bool] = []
+
+        def decide(state: State, now: int) -> Decided:
+            interrupt = state.interrupt
+            late = interrupt.deadline is not None and now >= interrupt.deadline
+            if interrupt.status != "open" or not late:
+                return Decided(state, [])
+            fired.append(True)
+            return Decided(state, expired_events(interrupt, now, self.policy.aliases))
+
+        await self._journal.change(
+            found.run_id, lambda: self._load(found.run_id, interrupt_id), decide
+        )
+        return bool(fired)
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    async def wait(self, principal: Principal, interrupt_id: str, seconds: float) -> Interrupt:
+        """The interrupt once it is no longer open, or as it is when `seconds` are over."""
+        with self.waiters.on(interrupt_id) as changed:
+            end = asyncio.get_running_loop().time() + seconds
+            while True:
+                changed.clear()
+                found = await self.interrupt(principal, interrupt_id)
+                left = end - asyncio.get_running_loop().time()
+                if found.status != "open" or left <= 0:
+                    return found
+                await _wait(changed, left)
+
+    async def wait_events(
+        self, run_id: str, after: int, seconds: float, limit: int = 1000
+    ) -> list[StoredEvent]:
+        """The run's events above `after`, as soon as there are any, or [] when `seconds` are over."""
+        with self.waiters.on(run_id) as changed:
+            end = asyncio.get_running_loop().time() + seconds
+            while True:
+                changed.clear()
+                found = await self.store.log.events(run_id, after, limit)
+                left = end - asyncio.get_running_loop().time()
+                if found or left <= 0:
+                    return found
+                await _wait(changed, left)
+
+    async def _load(self, run_id: str, interrupt_id: str) -> State:
+        run = await self.store.log.run(run_id)
+        interrupt = await self.store.log.interrupt(interrupt_id)
+        assert run is not None
+        assert interrupt is not None
+        conversation = None
+        if interrupt.kind in CONVERSATION_KINDS:
+            name = interrupt.data["conversationId"]
+            conversation = await self.store.log.conversation(run.tenant, name)
+        return State(run, (interrupt,), conversation)
+
+    async def _load_open(self, principal: Principal, run_id: str) -> State:
+        run = await self.run(principal, run_id)
+        loaded = [await self.store.log.interrupt(w.interrupt_id) for w in run.open]
+        return State(run, tuple(i for i in loaded if i is not None))
+
+
+async def _wait(changed: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await changed.wait()
+    except TimeoutError:
+        return
+
+
+def check_tenant(principal: Principal, bound_id: str) -> None:
+    """Refuse an id of another tenant before any look-up, saying nothing about what exists."""
+    if "/" not in bound_id:
+        raise Refusal("validation_error", "Ids are tenant-bound: '<tenant>/<id>'.")
+    if tenant_of(bound_id) != principal.tenant:
+        raise Refusal("id_tenant_mismatch", "This id belongs to another tenant.")
+
+
+def check_schemas(payload: InterruptPayload) -> None:
+    """Refuse a bad JSON Schema now, not when somebody answers. Raises `Refusal`."""
+    if payload.resume_schema is not None:
+        contracts.check_schema(payload.resume_schema, where="payload.resumeSchema")
+    if payload.kind == "clarification":
+        for number, question in enumerate(payload.data.questions):
+            if question.schema_ is not None:
+                where = f"payload.data.questions.{number}.schema"
+                contracts.check_schema(question.schema_, where=where)
+    if payload.kind == "conversation.exchange" and payload.data.outcome_schema is not None:
+        contracts.check_schema(payload.data.outcome_schema, where="payload.data.outcomeSchema")
+
+
+def _owner(principal: Principal) -> dict[str, Any]:
+    subject = {
+        "issuer": "urn:sayso:api-key",
+        "subjectId": principal.id,
+        "tenant": principal.tenant,
+        "lane": "api-key",
+        "kind": "workload",
+    }
+    return {"tenant": principal.tenant, "subject": subject}

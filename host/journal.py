@@ -1,0 +1,124 @@
+"""The loop around every decision: load, decide, append; when somebody was first, load and decide again.
+
+Within a process changes of one run queue up behind each other (an `asyncio.Lock` a run), which spares the
+retries; between processes the store's condition decides. Everything here is thin on purpose: the rules
+are in `host.decisions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from host.decisions.evolve import evolve
+from host.decisions.state import Conversation, Interrupt, NewEvent, State
+from host.store.port import Commit, Conflict, NewMessage, Reply, Store
+from host.waiters import Waiters
+from schemas.errors import Refusal
+
+_ATTEMPTS = 50
+
+
+class AlreadyReplied(Exception):
+    """Another request with the same idempotency key was committed first; `reply` is its answer."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__("answered by another request with the same idempotency key")
+        self.reply = reply
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision wants appended, on the state that it was taken on."""
+
+    state: State
+    events: list[NewEvent]
+    messages: tuple[NewMessage, ...] = ()
+
+
+Load = Callable[[], Awaitable[State]]
+Decide = Callable[[State, int], Decided]
+MakeReply = Callable[[State], Reply | None]
+
+
+class Journal:
+    """Appends decisions. `clock` gives milliseconds; `announce` tells the other replicas."""
+
+    def __init__(
+        self,
+        store: Store,
+        waiters: Waiters,
+        clock: Callable[[], int],
+        announce: Callable[[str, State], Awaitable[None]] | None = None,
+    ) -> None:
+        self._store = store
+        self._waiters = waiters
+        self._clock = clock
+        self._announce = announce
+        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+
+    async def change(
+        self, run_id: str, load: Load, decide: Decide, reply: MakeReply | None = None
+    ) -> State:
+        """The state after the decision, once it is durable.
+
+        Raises what `load` and `decide` raise, `StoreUnavailable`, `AlreadyReplied`, and `Refusal`
+        (`sayso.unavailable`) when others were first fifty times in a row.
+        """
+        lock = self._locks.get(run_id)
+        if lock is None:
+            lock = self._locks[run_id] = asyncio.Lock()
+        async with lock:
+            for _ in range(_ATTEMPTS):
+                before = await load()
+                now = self._clock()
+                decided = decide(before, now)
+                if not decided.events:
+                    return decided.state
+                kept = reply(evolve(decided.state, decided.events, now)) if reply else None
+                try:
+                    return await self._append(before, decided, now, kept)
+                except Conflict:
+                    first = await self._store.replies.find(kept.scope) if kept else None
+                    if first is not None:
+                        raise AlreadyReplied(first) from None
+        raise Refusal("sayso.unavailable", "This run changes too fast right now. Try again.")
+
+    async def _append(
+        self, before: State, decided: Decided, now: int, reply: Reply | None
+    ) -> State:
+        after = evolve(decided.state, decided.events, now)
+        known = {i.interrupt_id: i for i in before.interrupts}
+        changed = tuple(i for i in after.interrupts if known.get(i.interrupt_id) != i)
+        conversation: Conversation | None = after.conversation
+        if conversation == before.conversation:
+            conversation = None
+        await self._store.log.append(
+            Commit(
+                run=after.run,
+                expected=before.run.version,
+                events=tuple(decided.events),
+                at=now,
+                interrupts=changed,
+                conversation=conversation,
+                messages=decided.messages,
+                reply=reply,
+            )
+        )
+        await self._tell(after, changed)
+        return after
+
+    async def _tell(self, after: State, changed: tuple[Interrupt, ...]) -> None:
+        self._waiters.wake(after.run.run_id)
+        for interrupt in changed:
+            self._waiters.wake(interrupt.interrupt_id)
+            if interrupt.notify:
+                self._waiters.wake("messages")
+            if interrupt.match_key is not None and interrupt.status == "open":
+                self._waiters.wake("shelf")
+            if interrupt.deadline is not None and interrupt.status == "open":
+                self._waiters.wake("deadlines")
+        if self._announce is not None:
+            await self._announce(after.run.run_id, after)

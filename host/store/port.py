@@ -1,0 +1,259 @@
+"""The store port: the event log, the projections written with it, and the work queues beside it.
+
+`Log.append` commits everything of one decision, or answers that somebody was first; then the caller
+loads and decides again. Exactly-one-resolve is the condition in that transaction (the run's version),
+never a lock. An implementation never holds a lock while Python thinks.
+
+Two real implementations, SQLite and PostgreSQL, pass one contract suite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from host.decisions.state import Conversation, Interrupt, NewEvent, Run
+
+
+class Conflict(Exception):
+    """Somebody was first: the run has moved on, or a unique name is taken. Load and decide again."""
+
+
+class StoreUnavailable(Exception):
+    """The store did not answer. Nothing was acknowledged; the same call may be made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event as it stands in the log. `event_id` is derived from the run and the sequence."""
+
+    run_id: str
+    sequence: int
+    at: int
+    type: str
+    payload: dict[str, Any]
+    node_id: str | None = None
+    record: dict[str, Any] | None = None
+
+    @property
+    def event_id(self) -> str:
+        return f"{self.run_id.partition('/')[2]}.{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A remembered answer to one idempotency key. `scope` is a digest, never the key itself."""
+
+    scope: str
+    digest: str
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message that an interrupt wants to have at an address. `thread` is a conversation's id or ""."""
+
+    interrupt_id: str
+    channel: str
+    address: str
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All that one decision changes. `expected` is the run version it was decided on; 0 for a new run."""
+
+    run: Run
+    expected: int
+    events: tuple[NewEvent, ...]
+    at: int
+    interrupts: tuple[Interrupt, ...] = ()
+    conversation: Conversation | None = None
+    messages: tuple[NewMessage, ...] = ()
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a listing, and where the next one starts; None at the end."""
+
+    interrupts: tuple[Interrupt, ...]
+    cursor: str | None = None
+
+
+class Log(Protocol):
+    """Events and the projections of runs, interrupts and conversations."""
+
+    async def append(self, commit: Commit) -> None:
+        """Commit all of it durably. Raises `Conflict`, `StoreUnavailable`."""
+
+    async def run(self, run_id: str) -> Run | None: ...
+
+    async def interrupt(self, interrupt_id: str) -> Interrupt | None: ...
+
+    async def by_key(self, run_id: str, key: str) -> Interrupt | None:
+        """The interrupt of this key in this run, in whatever state."""
+
+    async def by_node(self, run_id: str, node_id: str) -> Interrupt | None:
+        """The open interrupt of this node, else the one that it asked last."""
+
+    async def conversation(self, tenant: str, conversation_id: str) -> Conversation | None: ...
+
+    async def events(self, run_id: str, after: int, limit: int) -> list[StoredEvent]:
+        """Events with a sequence above `after` (-1: all), in order; `limit` is met up to the size of
+        one commit."""
+
+    async def interrupts(
+        self, tenant: str, status: str | None, limit: int, cursor: str | None
+    ) -> Page:
+        """Newest first."""
+
+    async def due(self, now: int, limit: int) -> list[str]:
+        """Open interrupts whose deadline has passed."""
+
+
+class Replies(Protocol):
+    """Remembered answers to idempotency keys (kept at least 24 h)."""
+
+    async def find(self, scope: str) -> Reply | None: ...
+
+    async def remember(self, reply: Reply, now: int) -> None:
+        """Keep an answer that changed nothing (a 404, a 409). The first one stays."""
+
+    async def forget(self, before: int) -> int:
+        """Drop those older than `before` (ms). Returns how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message claimed by this replica for sending. `wanted` is the interrupt's version to show."""
+
+    interrupt_id: str
+    channel: str
+    address: str
+    thread: str
+    wanted: int
+    shown: int
+    ref: dict[str, Any] | None
+    attempts: int
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStatus:
+    """Where a message stands, for operators."""
+
+    channel: str
+    address: str
+    state: Literal["due", "shown", "dead"]
+    wanted: int
+    shown: int
+    attempts: int
+    error: str
+    ref: dict[str, Any] | None
+
+
+class Deliveries(Protocol):
+    """Level-triggered messages: a version shown and a version wanted (marked by `Log.append`)."""
+
+    async def claim(self, now: int, owner: str, lease_ms: int, limit: int) -> list[Message]:
+        """Take stale messages that nobody else holds. `fence` rises with each claim of a message."""
+
+    async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
+        """The message shows `message.wanted`. False when a newer claim exists: the write was refused."""
+
+    async def failed(self, message: Message, error: str, retry_at: int | None, now: int) -> None:
+        """Try again at `retry_at` (ms), or never (None): a dead letter."""
+
+    async def of(self, interrupt_id: str) -> list[MessageStatus]: ...
+
+    async def thread(self, tenant: str, thread: str, channel: str, address: str) -> Any | None:
+        """The ref of a conversation's root message at an address."""
+
+    async def put_thread(
+        self, tenant: str, thread: str, channel: str, address: str, ref: dict[str, Any]
+    ) -> None:
+        """Remember a root. The first one stays."""
+
+    async def find_thread(self, channel: str, ref: dict[str, Any]) -> tuple[str, str] | None:
+        """(tenant, conversation id) of the root message that is at `ref`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedEvent:
+    """A verified external event that is kept. `match_key` is None when its mapping failed."""
+
+    source: str
+    event_id: str
+    tenant: str
+    event_type: str
+    match_key: str | None
+    payload: Any
+    received_at: int
+    state: Literal["due", "shelved", "applied", "failed"] = "due"
+    matched: tuple[str, ...] = ()
+    error: str = ""
+    correlation: dict[str, Any] = field(default_factory=dict)
+
+
+class Shelf(Protocol):
+    """External events, matched to waits whichever comes first.
+
+    An event is filed as `due`. Whoever works on it resolves the open waits of its key, or puts it on the
+    shelf if there are none. Registering a wait makes the shelved events of its key `due` again, in the
+    same transaction, so neither side can miss the other.
+    """
+
+    async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
+        """Keep it, durably. False when this source has sent this event id before."""
+
+    async def due(self, now: int, limit: int) -> list[ShelvedEvent]: ...
+
+    async def get(self, source: str, event_id: str) -> ShelvedEvent | None: ...
+
+    async def waits(self, match_key: str) -> list[str]:
+        """Open interrupts that wait for this key."""
+
+    async def shelve(self, source: str, event_id: str) -> bool:
+        """Put it on the shelf, unless a wait for it is open: then False, and it stays due."""
+
+    async def applied(
+        self, source: str, event_id: str, matched: list[str], error: str = ""
+    ) -> None:
+        """It has had its effect on `matched`, or failed with `error`, for an operator to see."""
+
+
+class LinkStore(Protocol):
+    """Answer links by the hash of their handle."""
+
+    async def put(self, digest: str, interrupt_id: str, person: dict[str, str]) -> None:
+        """Idempotent: the same digest keeps its first row."""
+
+    async def find(self, digest: str) -> tuple[str, dict[str, str]] | None: ...
+
+
+class Store(Protocol):
+    """A database, opened. Its parts share one connection pool and its transactions."""
+
+    @property
+    def log(self) -> Log: ...
+
+    @property
+    def replies(self) -> Replies: ...
+
+    @property
+    def deliveries(self) -> Deliveries: ...
+
+    @property
+    def shelf(self) -> Shelf: ...
+
+    @property
+    def links(self) -> LinkStore: ...
+
+    async def start(self) -> None:
+        """Open, and bring the schema up to date. Raises with a sentence that says what is wrong."""
+
+    async def stop(self) -> None: ...
+
+    async def healthy(self) -> bool: ...

@@ -1,0 +1,291 @@
+"""Messages, threads, the shelf, links and remembered replies in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import orjson
+
+from host.store.port import Message, MessageStatus, Reply, ShelvedEvent
+from host.store.sqlite.database import Database
+
+
+def ref_key(ref: dict[str, Any]) -> str:
+    """The members of a thread's ref that identify it, as text."""
+    return orjson.dumps(ref, option=orjson.OPT_SORT_KEYS).decode()
+
+
+class SqliteReplies:
+    """`host.store.port.Replies`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def find(self, scope: str) -> Reply | None:
+        row = self._db.one(
+            "SELECT scope, digest, status, body FROM replies WHERE scope = ?", (scope,)
+        )
+        return Reply(*row) if row else None
+
+    async def remember(self, reply: Reply, now: int) -> None:
+        await self._db.write(
+            lambda c: (
+                c.execute(
+                    "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)",
+                    (reply.scope, reply.digest, reply.status, reply.body, now),
+                ).rowcount
+            )
+        )
+
+    async def forget(self, before: int) -> int:
+        return await self._db.write(
+            lambda c: c.execute("DELETE FROM replies WHERE at < ?", (before,)).rowcount
+        )
+
+
+class SqliteDeliveries:
+    """`host.store.port.Deliveries`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def release_all(self) -> None:
+        """Take back the leases of a process that died: this file has one process at a time."""
+        await self._db.write(
+            lambda c: (
+                c.execute("UPDATE messages SET leased_until = 0 WHERE leased_until > 0").rowcount
+            )
+        )
+
+    async def claim(self, now: int, owner: str, lease_ms: int, limit: int) -> list[Message]:
+        if not self._db.one(
+            "SELECT 1 FROM messages WHERE due_at <= ? AND leased_until <= ? LIMIT 1", (now, now)
+        ):
+            return []
+
+        def job(connection: sqlite3.Connection) -> list[Message]:
+            rows = connection.execute(
+                "UPDATE messages SET leased_until = ?, fence = fence + 1 "
+                "WHERE (interrupt_id, channel, address) IN (SELECT interrupt_id, channel, address "
+                "FROM messages WHERE due_at <= ? AND leased_until <= ? ORDER BY due_at LIMIT ?) "
+                "RETURNING interrupt_id, channel, address, thread, wanted, shown, ref, attempts, "
+                "fence",
+                (now + lease_ms, now, now, limit),
+            ).fetchall()
+            return [_message(row) for row in sorted(rows)]
+
+        return await self._db.write(job)
+
+    async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
+        def job(connection: sqlite3.Connection) -> bool:
+            changed = connection.execute(
+                "UPDATE messages SET shown = ?, ref = ?, attempts = 0, error = '', "
+                "leased_until = 0, due_at = CASE WHEN wanted > ? THEN ? END "
+                "WHERE interrupt_id = ? AND channel = ? AND address = ? AND fence = ?",
+                (
+                    message.wanted,
+                    orjson.dumps(ref),
+                    message.wanted,
+                    now,
+                    *_key(message),
+                    message.fence,
+                ),
+            )
+            return changed.rowcount == 1
+
+        return await self._db.write(job)
+
+    async def failed(self, message: Message, error: str, retry_at: int | None, now: int) -> None:
+        await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE messages SET attempts = attempts + 1, error = ?, leased_until = 0, "
+                    "due_at = ? WHERE interrupt_id = ? AND channel = ? AND address = ? AND fence = ?",
+                    (error[:500], retry_at, *_key(message), message.fence),
+                ).rowcount
+            )
+        )
+
+    async def of(self, interrupt_id: str) -> list[MessageStatus]:
+        rows = self._db.read(
+            "SELECT channel, address, due_at, wanted, shown, attempts, error, ref FROM messages "
+            "WHERE interrupt_id = ? ORDER BY channel, address",
+            (interrupt_id,),
+        )
+        return [
+            MessageStatus(
+                channel=row[0],
+                address=row[1],
+                state="due" if row[2] is not None else "shown" if row[4] >= row[3] else "dead",
+                wanted=row[3],
+                shown=row[4],
+                attempts=row[5],
+                error=row[6],
+                ref=orjson.loads(row[7]) if row[7] else None,
+            )
+            for row in rows
+        ]
+
+    async def thread(self, tenant: str, thread: str, channel: str, address: str) -> Any | None:
+        row = self._db.one(
+            "SELECT ref FROM threads WHERE tenant = ? AND thread = ? AND channel = ? "
+            "AND address = ?",
+            (tenant, thread, channel, address),
+        )
+        return orjson.loads(row[0]) if row else None
+
+    async def put_thread(
+        self, tenant: str, thread: str, channel: str, address: str, ref: dict[str, Any]
+    ) -> None:
+        await self._db.write(
+            lambda c: (
+                c.execute(
+                    "INSERT OR IGNORE INTO threads VALUES (?, ?, ?, ?, ?, ?)",
+                    (tenant, thread, channel, address, ref_key(ref), orjson.dumps(ref)),
+                ).rowcount
+            )
+        )
+
+    async def find_thread(self, channel: str, ref: dict[str, Any]) -> tuple[str, str] | None:
+        row = self._db.one(
+            "SELECT tenant, thread FROM threads WHERE channel = ? AND ref_key = ?",
+            (channel, ref_key(ref)),
+        )
+        return (row[0], row[1]) if row else None
+
+
+class SqliteShelf:
+    """`host.store.port.Shelf`."""
+
+    _COLUMNS = (
+        "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, "
+        "error, correlation"
+    )
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
+        return await self._db.write(
+            lambda c: (
+                c.execute(
+                    "INSERT OR IGNORE INTO shelf (source, event_id, tenant, event_type, match_key, "
+                    "state, received_at, correlation, payload, raw) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        event.source,
+                        event.event_id,
+                        event.tenant,
+                        event.event_type,
+                        event.match_key,
+                        event.state,
+                        event.received_at,
+                        orjson.dumps(event.correlation),
+                        orjson.dumps(event.payload),
+                        raw,
+                    ),
+                ).rowcount
+                == 1
+            )
+        )
+
+    async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
+        rows = self._db.read(
+            f"SELECT {self._COLUMNS} FROM shelf WHERE state = 'due' AND received_at <= ? "  # noqa: S608
+            "ORDER BY received_at LIMIT ?",
+            (now, limit),
+        )
+        return [_shelved(row) for row in rows]
+
+    async def get(self, source: str, event_id: str) -> ShelvedEvent | None:
+        row = self._db.one(
+            f"SELECT {self._COLUMNS} FROM shelf WHERE source = ? AND event_id = ?",  # noqa: S608
+            (source, event_id),
+        )
+        return _shelved(row) if row else None
+
+    async def waits(self, match_key: str) -> list[str]:
+        rows = self._db.read("SELECT interrupt_id FROM waits WHERE match_key = ?", (match_key,))
+        return [row[0] for row in rows]
+
+    async def shelve(self, source: str, event_id: str) -> bool:
+        return await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE shelf SET state = 'shelved' WHERE source = ? AND event_id = ? AND NOT "
+                    "EXISTS (SELECT 1 FROM waits w WHERE w.match_key = shelf.match_key)",
+                    (source, event_id),
+                ).rowcount
+                == 1
+            )
+        )
+
+    async def applied(
+        self, source: str, event_id: str, matched: list[str], error: str = ""
+    ) -> None:
+        state = "failed" if error else "applied"
+        await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE shelf SET state = ?, matched = ?, error = ? "
+                    "WHERE source = ? AND event_id = ?",
+                    (state, orjson.dumps(matched).decode(), error[:500], source, event_id),
+                ).rowcount
+            )
+        )
+
+
+class SqliteLinks:
+    """`host.store.port.LinkStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def put(self, digest: str, interrupt_id: str, person: dict[str, str]) -> None:
+        await self._db.write(
+            lambda c: (
+                c.execute(
+                    "INSERT OR IGNORE INTO links VALUES (?, ?, ?)",
+                    (digest, interrupt_id, orjson.dumps(person)),
+                ).rowcount
+            )
+        )
+
+    async def find(self, digest: str) -> tuple[str, dict[str, str]] | None:
+        row = self._db.one("SELECT interrupt_id, person FROM links WHERE digest = ?", (digest,))
+        return (row[0], orjson.loads(row[1])) if row else None
+
+
+def _key(message: Message) -> tuple[str, str, str]:
+    return message.interrupt_id, message.channel, message.address
+
+
+def _message(row: Any) -> Message:
+    return Message(
+        interrupt_id=row[0],
+        channel=row[1],
+        address=row[2],
+        thread=row[3],
+        wanted=row[4],
+        shown=row[5],
+        ref=orjson.loads(row[6]) if row[6] else None,
+        attempts=row[7],
+        fence=row[8],
+    )
+
+
+def _shelved(row: Any) -> ShelvedEvent:
+    return ShelvedEvent(
+        source=row[0],
+        event_id=row[1],
+        tenant=row[2],
+        event_type=row[3],
+        match_key=row[4],
+        payload=orjson.loads(row[5]),
+        received_at=row[6],
+        state=row[7],
+        matched=tuple(orjson.loads(row[8])),
+        error=row[9],
+        correlation=orjson.loads(row[10]),
+    )

@@ -1,0 +1,64 @@
+"""Identifier grammars, and the spelling of an id inside one path segment.
+
+Tenant-bound ids are `<tenant>/<opaque>`. In a path every byte outside `[A-Za-z0-9._-]` becomes `~` and
+two upper-case hex digits; `%2F` is accepted as well (protocol digest 1.1).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from pydantic import StringConstraints
+
+from schemas.errors import Refusal
+
+_BOUND = r"^(anon:)?[A-Za-z0-9._~-]{1,128}/[A-Za-z0-9._~-]{16,128}$"
+_NAME = r"^[A-Za-z0-9._~:-]{1,128}$"
+
+BOUND_ID: Final = re.compile(_BOUND)
+NODE_ID: Final = re.compile(_NAME)
+KEY_ID: Final = re.compile(r"^[A-Za-z0-9._~-]{1,128}$")
+TENANT_ID: Final = re.compile(r"^(anon:)?[A-Za-z0-9._~-]{1,128}$")
+IDEMPOTENCY_KEY: Final = re.compile(r"^[A-Za-z0-9._~-]{22,128}$")
+
+BoundId = Annotated[str, StringConstraints(pattern=_BOUND)]
+NodeId = Annotated[str, StringConstraints(pattern=_NAME)]
+WorkflowId = NodeId
+AgentId = NodeId
+EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{16,128}$")]
+
+_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_ESCAPE: Final = re.compile(rb"~([0-9A-F]{2})")
+
+
+def path_segment(value: str) -> str:
+    """An id as one path segment: `acme/r1` -> `acme~2Fr1`."""
+    return "".join(chr(b) if b in _PLAIN else f"~{b:02X}" for b in value.encode())
+
+
+def from_path_segment(segment: str) -> str:
+    """The id that a (percent-decoded) path segment spells. Inverse of `path_segment`.
+
+    An id that arrived as `%2F` has its slash already and passes through. Raises `Refusal`
+    (`validation_error`) for a `~` that two upper-case hex digits don't follow, or bytes that are not
+    UTF-8.
+    """
+    if "~" not in segment:
+        return segment
+    raw = segment.encode()
+    if raw.count(b"~") != len(_ESCAPE.findall(raw)):
+        raise Refusal(
+            "validation_error",
+            "An id in a path spells each byte outside A-Z a-z 0-9 . _ - as '~' and two upper-case "
+            "hex digits.",
+        )
+    try:
+        return _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]), raw).decode()
+    except UnicodeDecodeError:
+        raise Refusal("validation_error", "The id in the path is not UTF-8.") from None
+
+
+def tenant_of(bound_id: str) -> str:
+    """The tenant segment of a tenant-bound id."""
+    return bound_id.partition("/")[0]

@@ -1,0 +1,61 @@
+"""Resume values that have a shape: the approval actions, and the closed resolve body.
+
+A resume value stays open (callers add members of their own); what is named here is checked. Required
+members per action: interrupt specification, section 'Approval' (protocol digest 5.1).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from schemas.model import Closed
+
+
+class RefineFeedback(Closed):
+    """What should change, and where."""
+
+    scope: Literal["whole", "section", "items"]
+    section_path: str | None = None
+    item_ids: list[str] | None = None
+    tags: list[str] | None = None
+    text: str | None = None
+
+    @model_validator(mode="after")
+    def _place_named(self) -> RefineFeedback:
+        if self.scope == "section" and not self.section_path:
+            raise ValueError("scope 'section' needs sectionPath")
+        if self.scope == "items" and not self.item_ids:
+            raise ValueError("scope 'items' needs itemIds")
+        return self
+
+
+class ApprovalResume(BaseModel):
+    """The named members of an approval's resume value; others are kept as they are."""
+
+    model_config = ConfigDict(
+        extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+    action: Literal["accept", "reject", "refine", "edit-accept", "ask"]
+    feedback: Annotated[str, Field(max_length=20_000)] | None = None
+    refine_feedback: RefineFeedback | None = None
+    edited_artifact_data: Any = None
+    decided_by: str | None = None
+    decided_at: str | None = None
+
+    @model_validator(mode="after")
+    def _members_of_the_action(self) -> ApprovalResume:
+        if self.action == "refine" and self.refine_feedback is None:
+            raise ValueError("action 'refine' needs refineFeedback")
+        if self.action == "edit-accept" and "edited_artifact_data" not in self.model_fields_set:
+            raise ValueError("action 'edit-accept' needs editedArtifactData")
+        return self
+
+
+class ResolveBody(Closed):
+    """The body of both resolve operations: `{ "resumeValue": any }`, and nothing else."""
+
+    resume_value: Any
