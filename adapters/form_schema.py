@@ -198,8 +198,8 @@ def _constants(branches: list[Any], root: Any) -> list[Choice]:
 
 def text_kind(schema: Mapping[str, Any]) -> FieldKind:
     """The kind of a string."""
-    wanted = schema.get("format")
-    if isinstance(wanted, str) and wanted in _TEXT_KINDS:
+    wanted = text(schema.get("format"))
+    if wanted in _TEXT_KINDS:
         return _TEXT_KINDS[wanted]
     longest, shortest = bound(schema, "maxLength"), bound(schema, "minLength")
     long = (longest or 0) > LONG_TEXT or (shortest or 0) > LONG_TEXT or wanted in _LONG_FORMATS

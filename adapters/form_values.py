@@ -109,7 +109,7 @@ def _decimal(raw: str, sentence: str) -> Decimal:
         number = None
     if number is None or not number.is_finite():
         raise Wrong(sentence)
-    if abs(number) > _LARGEST:
+    if number.adjusted() > 18 or abs(number) > _LARGEST:
         raise Wrong("This number is too large.")
     if number and number.adjusted() < -300:
         raise Wrong("This number is too small.")

@@ -56,7 +56,7 @@ class AnswerLinks:
 
     async def _by_token(self, token: str) -> Visitor | None:
         try:
-            claims = self._access.verify(token)
+            claims = await self._access.verify(token)
         except Refusal:
             return None
         try:

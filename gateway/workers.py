@@ -80,7 +80,7 @@ class ShelfWorker:
         if event.match_key is None:
             reason = "its mapping failed; see the payload"
             await shelf.applied(event.source, event.event_id, [], reason)
-            log.warning("event not mapped", source=event.source, event=event.event_id)
+            log.warning("event not mapped", source=event.source, event_id=event.event_id)
             return True
         waits = await shelf.waits(event.match_key)
         if not waits:
@@ -99,7 +99,7 @@ class ShelfWorker:
         if not matched and not problems:
             return False
         await shelf.applied(event.source, event.event_id, matched, "; ".join(problems))
-        log.info("event applied", source=event.source, event=event.event_id, waits=len(matched))
+        log.info("event applied", source=event.source, event_id=event.event_id, waits=len(matched))
         return True
 
     async def _resolve(self, event: ShelvedEvent, interrupt_id: str) -> None:

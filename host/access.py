@@ -18,7 +18,7 @@ from host.decisions.state import Interrupt, Principal, State
 from host.directory import Directory
 from host.host import Host
 from host.journal import MakeReply
-from host.tokens import DEFAULT_TTL_MS, TokenRing, expires_ms
+from host.tokens import DEFAULT_TTL_MS, LEGACY, TokenRing, expires_ms
 from schemas.errors import Refusal
 from schemas.runs import TERMINAL
 from schemas.tokens import Intent, TokenClaims
@@ -69,9 +69,23 @@ class Access:
         )
         return self._ring.mint(claims), expires
 
-    def verify(self, token: str) -> TokenClaims:
-        """The claims of an authentic token. Raises `Refusal` (`interrupt_token_invalid`)."""
-        return self._ring.verify(token)
+    async def verify(self, token: str) -> TokenClaims:
+        """The claims of an authentic token. Raises `Refusal` (`interrupt_token_invalid`).
+
+        Beside signed tokens, an opaque version 1 token that was taken over with `adopt_legacy`.
+        """
+        try:
+            return self._ring.verify(token)
+        except Refusal:
+            row = None if "." in token else await self._host.store.links.find(_digest(token))
+            if row is None or row[1].get("channel") != LEGACY:
+                raise
+            return TokenClaims.model_validate_json(row[1]["claims"])
+
+    async def adopt_legacy(self, token: str, claims: TokenClaims) -> None:
+        """Keep an opaque token that a version 1 host issued resolvable until its `expiresAt`."""
+        person = {"channel": LEGACY, "claims": claims.model_dump_json(by_alias=True)}
+        await self._host.store.links.put(_digest(token), claims.interrupt_id, person)
 
     async def open(self, token: str) -> tuple[Interrupt, TokenClaims]:
         """The interrupt that a token is for, while it is open and the token's time is not over.
@@ -79,7 +93,7 @@ class Access:
         Raises `Refusal`: `interrupt_token_invalid`, `not_found`, `interrupt_already_resolved`,
         `interrupt_expired`.
         """
-        claims = self._ring.verify(token)
+        claims = await self.verify(token)
         interrupt = await self._host.store.log.interrupt(claims.interrupt_id)
         if interrupt is None:
             raise Refusal("not_found", "The request that this token is for does not exist.")
@@ -110,7 +124,7 @@ class Access:
         if claims.principal is not None:
             principal = self._directory.principal(claims.principal, interrupt.tenant)
             return replace(principal, asked=True)
-        digest = hashlib.sha256(token.encode()).hexdigest()[:16]
+        digest = _digest(token)[:16]
         return Principal(
             id=f"token:{digest}",
             tenant=interrupt.tenant,
@@ -119,3 +133,7 @@ class Access:
             known=False,
             asked=True,
         )
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -53,7 +53,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _types(kind: dict[str, Any]) -> str:
-    names = [_TYPES.get(name, name) for name in kind["types"]]
+    wanted = sorted(kind["types"], key=lambda name: (name == "null", name))
+    names = [_TYPES.get(name, name) for name in wanted]
     return f"It must be {' or '.join(names)}."
 
 
@@ -88,7 +89,7 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "oneOf": lambda _: "It must fit exactly one of the forms that the schema allows.",
     "not": lambda _: "It is a value that the schema rules out.",
     "propertyNames": lambda _: "One of its names is not allowed.",
-    "falseSchema": lambda _: "Nothing is allowed here.",
+    "falseSchema": lambda _: "It must be left out.",
     "additionalItems": lambda k: f"It must have at most {_count(k['limit'], 'item')}.",
     "unevaluatedItems": lambda _: "It has items that the schema does not allow.",
 }
@@ -106,6 +107,8 @@ def explain(error: rs.ValidationError) -> list[tuple[list[str | int], str]]:
         return [([*path, str(details["property"])], "It is required.")]
     if name in _UNEXPECTED and details.get("unexpected"):
         return [([*path, str(extra)], "It is not expected.") for extra in details["unexpected"]]
+    if name == "falseSchema" and error.schema_path and error.schema_path[-1] in _UNEXPECTED:
+        return [(path, "It has a member that is not expected.")]
     make = _SENTENCES.get(name)
     if make is None:
         return [(path, f"It does not satisfy {quote(name)} of its schema.")]

@@ -35,10 +35,10 @@ MAX_SCHEMA_BYTES: Final = 65_536
 MAX_ERRORS: Final = 20
 MAX_CHECKS: Final = 5_000_000  # about 0.1 s
 LISTED_CHECKS: Final = 5_000  # up to here every error is listed
-CACHED: Final = 256  # compiled schemas
+CACHED: Final = 128  # compiled schemas
 
 _SCHEMA_LEVELS: Final = 80  # of JSON; each subschema takes one or two
-_REGEX_BYTES: Final = 262_144  # one compiled pattern, and the cache of its states
+_REGEX_BYTES: Final = 65_536  # one compiled pattern, and the cache of its states
 _DIALECTS: Final[dict[str, type[rs.Validator]]] = {
     "https://json-schema.org/draft/2020-12/schema": rs.Draft202012Validator,
     "http://json-schema.org/draft-07/schema": rs.Draft7Validator,

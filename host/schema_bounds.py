@@ -28,6 +28,7 @@ MAX_SUBSCHEMAS: Final = 2_000
 MAX_CHAIN: Final = 128  # subschemas, references followed
 MAX_REACH: Final = 10_000
 MAX_ENUM: Final = 5_000
+MAX_PATTERNS: Final = 100  # each may take up to 64 KiB when compiled
 MAX_PATTERN: Final = 1_000  # characters
 MAX_PAIRS: Final = 50_000  # pairs of subschema and place that `work` looks at
 PATTERN_COST: Final = 100  # checks a character costs in a pattern: 2 µs against 20 ns
@@ -70,6 +71,8 @@ def survey(schema: Any) -> Survey:
     """Walk a schema (valid against its dialect already). Raises `OutOfBounds`."""
     nodes = list(_placed(schema))
     anchors: dict[str, Any] = {}
+    if sum(_patterns(node) for node in nodes) > MAX_PATTERNS:
+        raise OutOfBounds(f"It has more than {MAX_PATTERNS} patterns.")
     for node in nodes:
         _check_keywords(node, root=node is schema)
         name = node.get("$anchor")
@@ -107,6 +110,11 @@ def _placed(schema: Any) -> Iterator[dict[str, Any]]:
         level = deeper
     if any(isinstance(node, dict) for node in level):
         raise OutOfBounds(f"Its subschemas are nested more than {MAX_DEPTH} deep.")
+
+
+def _patterns(node: dict[str, Any]) -> int:
+    named = node.get("patternProperties")
+    return int("pattern" in node) + (len(named) if isinstance(named, dict) else 0)
 
 
 def _check_keywords(node: dict[str, Any], *, root: bool) -> None:

@@ -67,7 +67,8 @@ class EmailChannel:
         """The mail that asks; in a conversation its first mail is the thread's root."""
         kind: Literal["asked", "ended"] = "asked" if delivery.card.state == "open" else "ended"
         own = self._id(delivery, kind)
-        mail = render.question(delivery) if kind == "asked" else render.ending(delivery)
+        draw = render.question if kind == "asked" else render.ending
+        mail = draw(delivery, self._settings.public_url)
         parent = str((delivery.thread_ref or {}).get("messageId", ""))
         await self._send(delivery, mail, own, parent)
         ref = {"messageId": own, "mailed": delivery.card.state, "subject": mail.subject}
@@ -75,7 +76,7 @@ class EmailChannel:
         return Shown(ref, thread_ref={"messageId": own} if fresh else None)
 
     async def _ending(self, delivery: Delivery, ref: Ref) -> Ref:
-        mail = render.ending(delivery)
+        mail = render.ending(delivery, self._settings.public_url)
         subject = str(ref.get("subject") or mail.subject)
         # "Re:" is the one change of a subject that keeps a thread together everywhere.
         mail = render.Mail(f"Re: {subject}", mail.text, mail.html)

@@ -65,14 +65,14 @@ def _environment() -> jinja2.Environment:
     return made
 
 
-def question(delivery: Delivery) -> Mail:
-    """The mail that asks."""
-    return _mail("question", delivery)
+def question(delivery: Delivery, home: str = "") -> Mail:
+    """The mail that asks. `home` is our public address, named at the foot."""
+    return _mail("question", delivery, home)
 
 
-def ending(delivery: Delivery) -> Mail:
+def ending(delivery: Delivery, home: str = "") -> Mail:
     """The short mail that says how it ended, for the same thread."""
-    return _mail("ending", delivery)
+    return _mail("ending", delivery, home)
 
 
 def subject_of(delivery: Delivery) -> str:
@@ -88,10 +88,10 @@ def subject_of(delivery: Delivery) -> str:
     return f"{subject or 'A question for you'}{f' [{reference}]' if reference else ''}"
 
 
-def _mail(name: str, delivery: Delivery) -> Mail:
+def _mail(name: str, delivery: Delivery, home: str) -> Mail:
     limit = _MAX_TEXT
     while True:
-        shown = _shown(delivery, limit)
+        shown = _shown(delivery, limit, home)
         html = _ENVIRONMENT.get_template(f"{name}.html").render(shown)
         if len(html.encode()) <= MAX_HTML or limit == 0:
             break
@@ -104,7 +104,7 @@ def _mail(name: str, delivery: Delivery) -> Mail:
     )
 
 
-def _shown(delivery: Delivery, limit: int) -> dict[str, Any]:
+def _shown(delivery: Delivery, limit: int, home: str) -> dict[str, Any]:
     """What the templates write, each text cut to what a mail may hold."""
     card, thread = delivery.card, delivery.thread
     share = max(limit, 1) / _MAX_TEXT
@@ -126,7 +126,7 @@ def _shown(delivery: Delivery, limit: int) -> dict[str, Any]:
         "reason": _cut(card.reason, limit),
         "reference": _one_line(card.reference, 40),
         "link": delivery.link or card.link,
-        "preview": _one_line(card.body or card.title, 120),
+        "home": _one_line(home),
     }
 
 

@@ -34,7 +34,8 @@ class EmailSettings:
     `smtp://user:password@host[:587]`, which requires STARTTLS, except to a host on loopback, which
     is spoken to in the clear. User and password are percent-encoded.
     `from_address` is `ada@example.com` or `Name <ada@example.com>`; its domain also makes our
-    message ids. `timeout` is in seconds, for one command and for the whole of one mail five times
+    message ids. `public_url` is named at the foot of each mail, so that people know whose it is.
+    `timeout` is in seconds, for one command and for the whole of one mail five times
     that. `connections` is how many mails are on their way at once. `ca_file` is a PEM file of the
     authority that signed the server's certificate, where the system does not know it.
 

@@ -13,7 +13,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from aiohttp import web
@@ -134,9 +134,9 @@ class SlackChannel:
     def _wire(self) -> AsyncApp:
         bolt = AsyncApp(
             name="sayso",
-            logger=quiet_logger("bolt"),
+            logger=quiet_logger("bolt", logging.ERROR),
             client=self._client.web_client(None),
-            authorize=self._authorize,
+            authorize=_authorizer(self._client, self._settings.bot_token),
             signing_secret="",  # not read: the signature was checked over the raw bytes already
             request_verification_enabled=False,
             ssl_check_enabled=False,  # bolt would answer it before any verification
@@ -150,23 +150,6 @@ class SlackChannel:
         bolt.options(_ANY)(self._on_options)
         bolt.command(_ANY)(self._on_command)
         return bolt
-
-    async def _authorize(self, **_: Any) -> AuthorizeResult:
-        """Our own installation, from memory: bolt would call auth.test, 300 ms of a trigger's three
-        seconds. Whether the person may do anything is asked of the host, at the decision."""
-        try:
-            found = await self._client.identity()
-        except SlackFailed:
-            return AuthorizeResult(
-                enterprise_id=None, team_id=None, bot_token=self._settings.bot_token
-            )
-        return AuthorizeResult(
-            enterprise_id=found.enterprise_id or None,
-            team_id=found.team_id,
-            bot_token=self._settings.bot_token,
-            bot_id=found.bot_id,
-            bot_user_id=found.user_id,
-        )
 
     async def _on_action(self, body: dict[str, Any]) -> BoltResponse:
         return _answer(await self._inbound.click(body))
@@ -188,6 +171,29 @@ class SlackChannel:
     async def _on_command(self, body: dict[str, Any]) -> BoltResponse:
         text = "Sayso has no commands: answer a request with the buttons of its message."
         return _answer(Ack(body={"response_type": "ephemeral", "text": text}))
+
+
+def _authorizer(client: SlackClient, token: str) -> Callable[[], Awaitable[AuthorizeResult]]:
+    """Our own installation, from memory: bolt would call auth.test, 300 ms of a trigger's three
+    seconds. Whether the person may do anything is asked of the host, at the decision.
+
+    A plain function, because bolt hands a method its `self` twice.
+    """
+
+    async def authorize() -> AuthorizeResult:
+        try:
+            found = await client.identity()
+        except SlackFailed:
+            return AuthorizeResult(enterprise_id=None, team_id=None, bot_token=token)
+        return AuthorizeResult(
+            enterprise_id=found.enterprise_id or None,
+            team_id=found.team_id,
+            bot_token=token,
+            bot_id=found.bot_id,
+            bot_user_id=found.user_id,
+        )
+
+    return authorize
 
 
 def _answer(ack: Ack) -> BoltResponse:

@@ -54,7 +54,7 @@ def _cost(char: str) -> int:
     if char == "&":
         return 5
     if char in "<>":
-        return 4
+        return 1
     return 2 if ord(char) > 0xFFFF else 1
 
 
@@ -93,6 +93,19 @@ def header(text: str) -> Block:
 def section(text: str, limit: int = SECTION_TEXT) -> Block:
     """A paragraph of untrusted text."""
     return {"type": "section", "text": plain(text, limit)}
+
+
+def paragraphs(text: str, most: int) -> list[Block]:
+    """A long untrusted text as up to `most` sections; what is beyond them is cut."""
+    left = clean(text).strip()
+    found: list[Block] = []
+    while left and len(found) < most - 1 and cost(left) > SECTION_TEXT:
+        part = cut(left, SECTION_TEXT).removesuffix(ELLIPSIS)
+        break_at = part.rfind("\n", len(part) // 2)
+        part = part if break_at < 0 else part[:break_at]
+        found.append(section(part))
+        left = left[len(part) :].strip()
+    return [*found, section(left)] if left or not found else found
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> list[Block]:

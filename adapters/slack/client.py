@@ -206,10 +206,10 @@ class SlackClient:
         return self._settings.is_loopback and (target.scheme, target.netloc) == own[:2]
 
 
-def quiet_logger(name: str) -> logging.Logger:
+def quiet_logger(name: str, level: int = logging.CRITICAL) -> logging.Logger:
     """A logger for Slack's libraries, which write payloads and socket URLs into theirs."""
     logger = logging.getLogger(f"adapters.slack.{name}")
-    logger.setLevel(logging.CRITICAL)
+    logger.setLevel(level)
     return logger
 
 

@@ -150,7 +150,9 @@ def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Igno
     user, channel = _text(said, "user"), _text(said, "channel")
     if kind not in ("message", "app_mention"):
         return Ignored(f"event {kind[:40] or 'without a type'}")
-    if said.get("subtype", "") not in _SPOKEN or said.get("hidden") or said.get("edited"):
+    subtype = said.get("subtype") or ""
+    spoken = isinstance(subtype, str) and subtype in _SPOKEN
+    if not spoken or said.get("hidden") or said.get("edited"):
         return Ignored("not something that was newly said")
     if said.get("bot_id") or said.get("bot_profile") or user in ("", bot_user, "USLACK"):
         return Ignored("not a person")

@@ -79,7 +79,7 @@ def turn(view: Card, thread: Thread, link: str = "") -> Message:
         sentence = f"This conversation is closed: {thread.closed}"
         return Message(_join([sentence]), [b.section(sentence)])
     prompt = thread.prompt or view.body or view.title
-    found = [b.section(prompt)]
+    found = b.paragraphs(prompt, 4 if view.state == "open" else 2)
     if view.state != "open":
         found += _outcome(view)
         return Message(_join([prompt, view.outcome]), found)

@@ -73,12 +73,12 @@ class SocketMode:
             await asyncio.gather(self._supervisor, return_exceptions=True)
 
     async def _supervise(self) -> None:
-        wait = 1.0
+        wait = self._settings.socket_check
         while not self._stopping.is_set():
             socket = self._new()
             try:
                 await asyncio.wait_for(self._connect(socket), _CONNECT)
-                self._socket, wait = socket, 1.0
+                self._socket, wait = socket, self._settings.socket_check
                 self._ready.set()
                 await self._watch(socket)
             except SlackApiError as error:

@@ -186,7 +186,13 @@ class WebChannel:
         forms: dict[str, Form | None] = {
             one.id: self._intake.form(card, one.id) for one in card.actions
         }
-        return pages.card_page(card, may_answer=visitor.may_answer, forms=forms, **page)
+        return pages.card_page(
+            card,
+            reader=visitor.person.name,
+            may_answer=visitor.may_answer,
+            forms=forms,
+            **page,
+        )
 
     def _page(self, request: web.Request, visitor: Visitor, page: pages.CardPage) -> web.Response:
         if not page.sections:

@@ -68,6 +68,7 @@ class CardPage:
     evidence_cut: bool
     deadline: Moment | None
     decided_at: Moment | None
+    reader: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ def problem_page(code: str, status: int) -> Problem:
 def card_page(
     card: Card,
     *,
+    reader: str = "",
     may_answer: bool = True,
     forms: Mapping[str, Form | None] | None = None,
     notice: str = "",
@@ -159,7 +161,8 @@ def card_page(
 ) -> CardPage:
     """The page that shows `card`.
 
-    `forms` holds what each action asks first, by action id. A notice about a problem has
+    `reader` is the name that the link was made for. `forms` holds what each action asks first, by
+    action id. A notice about a problem has
     `alert`. Without a `status` the page has the one of its card: 410 once it has expired, else 200.
     """
     state, tone = _STATES[card.state]
@@ -181,6 +184,7 @@ def card_page(
         evidence_cut=len(card.evidence) > MAX_EVIDENCE,
         deadline=moment(card.deadline),
         decided_at=moment(card.decided_at),
+        reader=reader,
     )
 
 

@@ -101,8 +101,7 @@ def normalise(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        whole = value.is_integer() and abs(value) < 2**53
-        return str(int(value)) if whole else repr(value)
+        return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, int):
         return str(value)
     if not isinstance(value, str):

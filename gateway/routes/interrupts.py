@@ -57,7 +57,7 @@ class InterruptRoutes:
 
     async def resolve_by_token(self, request: web.Request) -> web.Response:
         token = request.match_info["token"]
-        claims = self._access.verify(token)
+        claims = await self._access.verify(token)
 
         async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
             await self._access.open(token)

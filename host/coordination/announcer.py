@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import structlog
@@ -41,8 +41,7 @@ class Announcer:
         """Send what is buffered, once, and end."""
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait((self._task,))
             self._task = None
             await self._flush()
 
@@ -76,7 +75,7 @@ class Announcer:
         return await self._connection.call("publish", send) is not AWAY
 
 
-async def listen(connection: Connection, key: str) -> AsyncIterator[str]:
+async def listen(connection: Connection, key: str) -> AsyncGenerator[str, None]:
     """Raw messages of one channel; "" each time the subscription has just been made.
 
     Ends only when its reader does. Between two subscriptions messages may be lost, and "" says so.
@@ -85,9 +84,10 @@ async def listen(connection: Connection, key: str) -> AsyncIterator[str]:
     while True:
         pubsub = connection.listener().pubsub()
         try:
-            async for message in _subscribed(pubsub, key):
-                failures = 0
-                yield message
+            async with aclosing(_subscribed(pubsub, key)) as messages:
+                async for message in messages:
+                    failures = 0
+                    yield message
         except (RedisError, OSError, TimeoutError) as error:
             failures += 1
             if failures == 1:
@@ -99,7 +99,7 @@ async def listen(connection: Connection, key: str) -> AsyncIterator[str]:
         await asyncio.sleep(random.uniform(slowest / 2, slowest))  # noqa: S311 - jitter
 
 
-async def _subscribed(pubsub: PubSub, key: str) -> AsyncIterator[str]:
+async def _subscribed(pubsub: PubSub, key: str) -> AsyncGenerator[str, None]:
     """The messages of one subscription, until the connection is lost (raises `RedisError`)."""
     await pubsub.subscribe(key)
     asked = False
@@ -108,7 +108,7 @@ async def _subscribed(pubsub: PubSub, key: str) -> AsyncIterator[str]:
         if frame is None:
             if asked:
                 raise TimeoutError("no answer to a ping")
-            await pubsub.ping()  # type: ignore[no-untyped-call]
+            await pubsub.ping()
             asked = True
             continue
         asked = False

@@ -31,6 +31,8 @@ class Away(Enum):
 
 AWAY: Final = Away.AWAY
 
+_NEVER: Final = (AuthenticationError, AuthorizationError)
+
 
 class Connection:
     """Redis or Valkey behind a URL (`redis://`, `rediss://`, `unix://`).
@@ -76,12 +78,13 @@ class Connection:
         try:
             async with asyncio.timeout(self._deadline):
                 await self.client.ping()
-        except (AuthenticationError, AuthorizationError):
-            await self.close()
-            raise ValueError(
-                "The coordination server refuses the user or the password of its URL."
-            ) from None
         except (RedisError, OSError, TimeoutError) as error:
+            # The library raises a ConnectionError for refused credentials; the reason is its cause.
+            if any(isinstance(e, _NEVER) for e in (error, error.__cause__)):
+                await self.close()
+                raise ValueError(
+                    "The coordination server refuses the user or the password of its URL."
+                ) from None
             self._failed("start", error)
 
     async def close(self) -> None:

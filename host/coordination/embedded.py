@@ -96,8 +96,7 @@ class EmbeddedValkey:
         """Stop the server and leave nothing behind but its log."""
         if self._supervisor is not None:
             self._supervisor.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._supervisor
+            await asyncio.wait((self._supervisor,))
             self._supervisor = None
         await self._end_process()
         self._leave_directory()

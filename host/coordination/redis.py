@@ -16,8 +16,8 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from hashlib import blake2b
 from time import monotonic
 from typing import Any, Final, Literal
@@ -112,16 +112,17 @@ class RedisCoordination:
         """Tell the other replicas, soon. Returns at once."""
         self._announcer.add(self._key("channel", channel), f"{self._id}|{message}")
 
-    async def listen(self, channel: str) -> AsyncIterator[str]:
+    async def listen(self, channel: str) -> AsyncGenerator[str, None]:
         """What other replicas announce.
 
         "" comes whenever the subscription has just been made, the first time too: whoever looks at
         the store then, and after every message, misses nothing.
         """
-        async for raw in listen(self._connection, self._key("channel", channel)):
-            sender, _, message = raw.partition("|")
-            if sender != self._id:
-                yield message
+        async with aclosing(listen(self._connection, self._key("channel", channel))) as raws:
+            async for raw in raws:
+                sender, _, message = raw.partition("|")
+                if sender != self._id:
+                    yield message
 
     @asynccontextmanager
     async def lock(self, name: str, ttl: float, wait: float = 0.0) -> AsyncIterator[Lease | None]:
@@ -140,8 +141,7 @@ class RedisCoordination:
             yield lease
         finally:
             renewal.cancel()
-            with suppress(asyncio.CancelledError):
-                await renewal
+            await asyncio.wait((renewal,))
             await self._script("unlock", self._free, self._lock_keys(name)[:1], [lease.owner])
 
     async def _acquire(self, name: str, ttl: float, wait: float) -> Lease | None:
@@ -152,9 +152,7 @@ class RedisCoordination:
         while True:
             answer = await self._script("lock", self._lock, keys, [owner, _ms(ttl), kept])
             if answer is AWAY:
-                # It may have been granted, and only the answer lost: don't leave it held.
-                await self._script("unlock", self._free, keys[:1], [owner])
-                return None
+                return None  # it may have been granted, and the answer lost: it ends with its ttl
             if answer:
                 return Lease(name, int(answer), owner)
             left = until - monotonic()

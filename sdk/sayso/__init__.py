@@ -25,7 +25,7 @@ from typing import Any
 
 from sayso.aio import AsyncConversation, AsyncRun, AsyncSayso
 from sayso.client import Conversation, Run, Sayso
-from sayso.errors import Cancelled, Expired, SaysoError, StillOpen
+from sayso.errors import Cancelled, Expired, SaysoError, StillOpen, Unreachable
 from sayso.shapes import Action, Decision, Notify, Timeout
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Sayso",
     "SaysoError",
     "StillOpen",
+    "Unreachable",
     "approve",
 ]
 

@@ -24,6 +24,10 @@ class SaysoError(Exception):
         self.status = status
 
 
+class Unreachable(SaysoError):
+    """The gateway was still away when the time for trying was over."""
+
+
 class Expired(SaysoError):
     """The question's own deadline passed before anybody answered. Not raised for an approval, which
     then is a `Decision` that isn't approved."""

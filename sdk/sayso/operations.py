@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from sayso import keys, shapes
-from sayso.errors import SaysoError, StillOpen
+from sayso.errors import StillOpen, Unreachable
 from sayso.plans import Plan, RunState
 from sayso.shapes import Ask, Interrupt
 
@@ -97,7 +97,7 @@ class Patience:
 def send(patience: Patience, call: Call, deadline: float) -> Operation[Any]:
     """Make one call, again and again while the gateway is away, and answer its JSON.
 
-    Raises `SaysoError` for a refusal, or when the gateway is still away at the deadline.
+    Raises `SaysoError` for a refusal, `Unreachable` when the gateway is still away at the deadline.
     """
     give_up = patience.give_up_at(deadline)
     pause = FIRST_PAUSE
@@ -170,7 +170,7 @@ def ask(
         )
         try:
             interrupt = shapes.read_interrupt((yield from send(patience, call, deadline)))
-        except _Away as away:
+        except Unreachable as away:
             raise StillOpen(interrupt.id) from away
         if not interrupt.closed and patience.clock() - began < seconds / 2:
             # A gateway that is draining answers at once: don't turn the wait into a busy loop.
@@ -221,15 +221,11 @@ def _passing(reply: Reply) -> bool:
     return reply.status in RETRIED
 
 
-class _Away(SaysoError):
-    """The gateway was still away when the time for trying was over."""
-
-
-def _away(patience: Patience, reply: Reply | Lost | None) -> _Away:
+def _away(patience: Patience, reply: Reply | Lost | None) -> Unreachable:
     if isinstance(reply, Reply):
         error = shapes.read_error(reply.status, reply.body)
-        return _Away(error.code, error.message, error.details, status=error.status)
-    return _Away(
+        return Unreachable(error.code, error.message, error.details, status=error.status)
+    return Unreachable(
         "unreachable",
         f"no Sayso gateway answers at {patience.where}; "
         "start one with `sayso dev`, or set SAYSO_URL",

@@ -10,45 +10,47 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-DEV_KEY: Final = "dev-api-key"
-"""What `sayso dev` accepts on its own machine."""
+DATA_DIR: Final = "var"
+"""Where `sayso dev` keeps its data, relative to where it was started, unless SAYSO_DATA_DIR says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A gateway: a fixed `url`, or the file in which a local one writes its address.
+    """A gateway: its `url` and `api_key`, or the files in which a local one writes them.
 
-    The file is read at each request, so a gateway that comes back on another port is found again.
+    The files are read at each request, so a gateway that comes back on another port, or with a fresh
+    data folder, is found again.
     """
 
-    api_key: str = field(repr=False)
     url: str = ""
-    url_file: Path | None = None
+    api_key: str = field(default="", repr=False)
+    data: Path | None = None
 
     def address(self) -> str | None:
         """The base URL without a slash at its end, or None while a local gateway isn't there."""
-        if self.url_file is None:
-            return self.url
-        try:
-            return self.url_file.read_text(encoding="utf-8").strip().rstrip("/") or None
-        except OSError:
-            return None
+        return self.url or self._read("url").rstrip("/") or None
+
+    def key(self) -> str | None:
+        """The API key, or None while there is none to be had."""
+        return self.api_key or self._read("dev-api-key") or None
 
     @property
     def where(self) -> str:
         """For error texts: the address, or the file that should hold it."""
-        return self.url or str(self.url_file)
+        return self.url or str(self.data and self.data / "url")
 
     @property
     def local(self) -> bool:
         """Whether it's on this machine, where a proxy has no business."""
-        if self.url_file is not None:
-            return True
-        host = urlsplit(self.url).hostname or ""
+        return not self.url or _is_local(self.url)
+
+    def _read(self, name: str) -> str:
+        if self.data is None:
+            return ""
         try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost"
+            return (self.data / name).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
 
 
 def find(
@@ -58,17 +60,29 @@ def find(
 ) -> Target:
     """The gateway to talk to: the arguments, else SAYSO_URL and SAYSO_API_KEY, else a local one.
 
-    A local gateway writes its address into `<SAYSO_DATA_DIR or ./var>/url`. Raises `ValueError` for
-    a URL that isn't http or https, or has a user, a query or a fragment.
+    A local gateway (`sayso dev`) writes `url` and `dev-api-key` into its data folder, SAYSO_DATA_DIR or
+    `./var`. Its key goes to an address on this machine and nowhere else. Raises `ValueError` for a URL
+    that isn't http or https or has a user, a query or a fragment, and for a remote one without a key.
     """
-    url = url or environ.get("SAYSO_URL", "")
-    api_key = api_key or environ.get("SAYSO_API_KEY", "") or DEV_KEY
-    if not api_key.isascii() or not api_key.isprintable():
+    url = (url or environ.get("SAYSO_URL", "")).rstrip("/")
+    api_key = api_key or environ.get("SAYSO_API_KEY", "")
+    if not api_key.isascii() or not (api_key + "x").isprintable():
         raise ValueError("the API key has characters that no header can carry; copy it again")
+    data = Path(environ.get("SAYSO_DATA_DIR", "") or DATA_DIR)
     if not url:
-        return Target(api_key, url_file=Path(environ.get("SAYSO_DATA_DIR", "") or "var") / "url")
+        return Target("", api_key, data)
     parts = urlsplit(url)
     plain = not (parts.username or parts.password or parts.query or parts.fragment)
     if parts.scheme not in ("http", "https") or not parts.hostname or not plain:
         raise ValueError("the gateway's URL looks like https://sayso.example.com, and no more")
-    return Target(api_key, url=url.rstrip("/"))
+    if not api_key and not _is_local(url):
+        raise ValueError("give an API key for this gateway: api_key=… or SAYSO_API_KEY")
+    return Target(url, api_key, data if _is_local(url) else None)
+
+
+def _is_local(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -19,11 +19,9 @@ def arguments(target: Target, call: Call) -> dict[str, Any] | Lost:
     base = target.address()
     if base is None:
         return Lost()
-    headers = {
-        "Authorization": f"Bearer {target.api_key}",
-        "User-Agent": f"sayso-python/{VERSION}",
-        **call.headers,
-    }
+    headers = {"User-Agent": f"sayso-python/{VERSION}", **call.headers}
+    if (key := target.key()) is not None:
+        headers["Authorization"] = f"Bearer {key}"
     sent: dict[str, Any] = {
         "method": call.method,
         "url": base + call.path,

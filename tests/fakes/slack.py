@@ -28,6 +28,9 @@ from tests.fakes.slack_server import Call, Fault, SlackServer
 from tests.fakes.slack_state import Message, View, state_of
 from tests.fakes.slack_transport import ACK_SECONDS, Answer, Sent, send_http
 
+__all__ = ["Call", "FakeSlack", "Fault", "Outcome", "SlackTrouble"]
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a person saw after sending a modal."""
@@ -96,7 +99,8 @@ class FakeSlack:
             own = [m for m in own if not channel or m.channel == channel]
             return own[count - 1] if len(own) >= count else None
 
-        return await self.until(found, f"message {count} in {channel or 'Slack'}")
+        message: Message = await self.until(found, f"message {count} in {channel or 'Slack'}")
+        return message
 
     async def opened(self, count: int = 1, *, ready: bool = True) -> View:
         """The `count`th modal, once it shows its form or a sentence (not 'Loading…')."""
@@ -107,7 +111,8 @@ class FakeSlack:
                 return None
             return None if ready and "Loading" in views[count - 1].shown() else views[count - 1]
 
-        return await self.until(found, f"modal {count}")
+        view: View = await self.until(found, f"modal {count}")
+        return view
 
     async def told(self, count: int = 1) -> dict[str, Any]:
         """The `count`th private note, once it's there."""
@@ -155,21 +160,26 @@ class FakeSlack:
         assert view.is_open, "the modal is closed"
         assert "submit" in view.view, "the modal has nothing to send"
         state = state_of(view.view, values)
-        payload = payloads.view_submission(self.space, view, state, user=user or view.user,
-        team=team) return self._apply(view, await self.send("interactive", payload))
+        payload = payloads.view_submission(
+            self.space, view, state, user=user or view.user, team=team
+        )
+        return self._apply(view, await self.send("interactive", payload))
 
     async def close(self, view: View) -> Answer:
         """Close a modal without sending it. Slack tells so only when asked to; this always does."""
         view.is_open = False
-        return await self.send("interactive", payloads.view_closed(self.space, view, user=view.user))
+        payload = payloads.view_closed(self.space, view, user=view.user)
+        return await self.send("interactive", payload)
 
     async def reply(self, channel: str, thread_ts: str, text: str, *, user: str = "U0ADA") -> Sent:
         """Write a reply in a thread."""
         ts = self.space.clock.ts()
         written = html.escape(text, quote=False)
         self.messages[(channel, ts)] = Message(channel, ts, written, [], user, thread_ts)
-        event = payloads.message_event(self.space, channel, ts, written, user=user,
-        thread_ts=thread_ts) return await self.emit(event)
+        event = payloads.message_event(
+            self.space, channel, ts, written, user=user, thread_ts=thread_ts
+        )
+        return await self.emit(event)
 
     async def mention(
         self, channel: str, thread_ts: str, text: str, *, user: str = "U0ADA"
@@ -177,8 +187,11 @@ class FakeSlack:
         """A reply that names the app: two events with one ts, as Slack sends them."""
         ts = self.space.clock.ts()
         written = f"<@{self.space.bot_user}> {html.escape(text, quote=False)}"
-        event = payloads.message_event(self.space, channel, ts, written, user=user,
-        thread_ts=thread_ts) named = {k: v for k, v in event.items() if k != "channel_type"} | {"type": "app_mention"}
+        event = payloads.message_event(
+            self.space, channel, ts, written, user=user, thread_ts=thread_ts
+        )
+        named = {name: value for name, value in event.items() if name != "channel_type"}
+        named["type"] = "app_mention"
         return await self.emit(named), await self.emit(event)
 
     async def emit(self, event: dict[str, Any]) -> Sent:

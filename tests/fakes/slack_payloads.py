@@ -40,7 +40,7 @@ def block_actions(
     action_ts: str,
 ) -> dict[str, Any]:
     """A click on a button of a message."""
-    thread = {"thread_ts": message.thread_ts} if message.thread_ts else {}
+    thread: dict[str, Any] = {"thread_ts": message.thread_ts} if message.thread_ts else {}
     action = {
         "type": "button",
         "action_id": element["action_id"],

@@ -171,6 +171,7 @@ def _entered(element: dict[str, Any], value: Any) -> dict[str, Any]:
 def _option(element: dict[str, Any], wanted: str) -> dict[str, Any]:
     for option in element["options"]:
         if option["text"]["text"] == wanted:
-            return stored(option)
+            found: dict[str, Any] = stored(option)
+            return found
     offered = [option["text"]["text"] for option in element["options"]]
     raise AssertionError(f"no option {wanted!r}; offered are {offered}")

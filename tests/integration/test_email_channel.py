@@ -279,3 +279,29 @@ async def test_tls_checks_the_certificate(certificate: Path) -> None:
     assert len(box.mails) == 1
     await known.stop()
     server.close()
+
+
+@pytest.mark.parametrize("offered", [True, False])
+async def test_starttls_beyond_loopback_is_no_offer_but_a_condition(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, offered: bool
+) -> None:
+    # The test server is on loopback; everything else is as for a server elsewhere.
+    monkeypatch.setattr("adapters.email.settings._is_loopback", lambda _: False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    box = Mailbox()
+    server, port = await listen(box, tls_context=context if offered else None)
+    channel = EmailChannel(
+        EmailSettings(f"smtp://127.0.0.1:{port}", "s@e.example", ca_file=str(certificate))
+    )
+    if offered:
+        await channel.show(ASK)
+        assert len(box.mails) == 1
+    else:
+        with pytest.raises(DeliveryFailed) as failed:
+            await channel.show(ASK)
+        assert failed.value.permanent
+        assert "STARTTLS" in failed.value.reason
+        assert box.sessions == set()
+    await channel.stop()
+    server.close()

@@ -5,70 +5,25 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.channel import Delivery, Visitor
+from adapters.channel import Delivery
 from adapters.views import Receipt
 from adapters.web.app import WebChannel
 from adapters.web.nonces import MAX_AGE
 from adapters.web.settings import WebSettings
-from schemas.errors import Refusal
 from tests.fakes.answer_doors import ADA, APPROVAL, CLARIFICATION, HANDLE, StubIntake, StubLinks
-
-SAME_ORIGIN = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
-
-
-@dataclass
-class Site:
-    """The channel on a real server, and one browser's session."""
-
-    intake: StubIntake
-    links: StubLinks
-    server: TestServer
-    session: aiohttp.ClientSession
-
-    def url(self, handle: str = HANDLE) -> str:
-        return str(self.server.make_url(f"/a/{handle}"))
-
-    async def get(self, handle: str = HANDLE) -> tuple[int, str]:
-        async with self.session.get(self.url(handle)) as response:
-            return response.status, await response.text()
-
-    async def nonce(self) -> str:
-        _, html = await self.get()
-        found = re.search(r'name="nonce" value="([^"]+)"', html)
-        assert found is not None
-        return found[1]
-
-    async def post(
-        self, members: dict[str, str], headers: dict[str, str] = SAME_ORIGIN, handle: str = HANDLE
-    ) -> tuple[int, str, str]:
-        """Status, text and Location of a form post."""
-        async with self.session.post(
-            self.url(handle), data=members, headers=headers, allow_redirects=False
-        ) as response:
-            return response.status, await response.text(), response.headers.get("Location", "")
+from tests.fakes.answer_site import SAME_ORIGIN, Site, answer_site
 
 
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
-    intake, links = StubIntake(), StubLinks()
-    channel = WebChannel(WebSettings("http://127.0.0.1:8080", b"s" * 32), intake, links)
-    app = web.Application()
-    app.add_routes(channel.routes())
-    server = TestServer(app)
-    await channel.start()
-    await server.start_server()
-    jar = aiohttp.CookieJar(unsafe=True)
-    async with aiohttp.ClientSession(cookie_jar=jar) as session:
-        yield Site(intake, links, server, session)
-    await channel.stop()
-    await server.close()
+    async with answer_site() as made:
+        yield made
 
 
 async def test_reading_changes_nothing_however_often(site: Site) -> None:
@@ -227,74 +182,6 @@ async def test_what_the_host_refuses_comes_back_too(site: Site) -> None:
     assert status == 422
     assert "No such street." in html
     assert 'value="Nowhere"' in html
-
-
-async def test_somebody_was_first(site: Site) -> None:
-    nonce = await site.nonce()
-    site.intake.card = replace(
-        APPROVAL, state="resolved", outcome="Rejected by Grace", decided_by="Grace", actions=()
-    )
-    status, html, _ = await site.post({"action": "accept", "nonce": nonce})
-    assert status == 409
-    assert "Rejected by Grace" in html
-    assert site.intake.answers == []
-
-
-@pytest.mark.parametrize(
-    ("state", "get", "post"),
-    [("expired", 410, 410), ("cancelled", 200, 409), ("resolved", 200, 409)],
-)
-async def test_every_ending_has_its_status(site: Site, state: str, get: int, post: int) -> None:
-    nonce = await site.nonce()
-    site.intake.card = replace(APPROVAL, state=state, outcome="It is over", actions=())  # type: ignore[arg-type]
-    status, html = await site.get()
-    assert status == get
-    assert "It is over" in html
-    status, html, _ = await site.post({"action": "accept", "nonce": nonce})
-    assert status == post
-    assert "It is over" in html
-
-
-async def test_a_choice_that_is_no_longer_offered(site: Site) -> None:
-    nonce = await site.nonce()
-    status, html, _ = await site.post({"action": "refine", "nonce": nonce})
-    assert status == 409
-    assert "offered any more" in html
-    assert site.intake.answers == []
-
-
-async def test_a_forwarded_view_decides_nothing(site: Site) -> None:
-    nonce = await site.nonce()
-    site.links.visitor = Visitor("intr-1", ADA, HANDLE, may_answer=False)
-    status, html = await site.get()
-    assert status == 200
-    assert "<form" not in html
-    status, html, _ = await site.post({"action": "accept", "nonce": nonce})
-    assert status == 403
-    assert "somebody else has to answer" in html
-    assert site.intake.answers == []
-
-
-@pytest.mark.parametrize(
-    ("code", "status"), [("forbidden", 403), ("rate_limited", 429), ("interrupt_not_found", 404)]
-)
-async def test_what_the_intake_refuses_has_its_status(site: Site, code: str, status: int) -> None:
-    site.intake.refuse = lambda _: Receipt(False, "No.", code)
-    press = {"action": "accept", "nonce": await site.nonce()}
-    assert (await site.post(press))[0] == status
-
-
-async def test_broken_and_expired_links(site: Site) -> None:
-    for handle in ("nobody", "x" * 2000, "ow2.a.b"):
-        status, html = await site.get(handle)
-        assert status == 404
-        assert "This link doesn&#39;t work" in html
-    assert "x" * 2000 not in site.links.opened
-    site.links.refusal = Refusal("interrupt_expired", "Over.")
-    assert (await site.get())[0] == 410
-    site.links.refusal = None
-    site.intake.card = None
-    assert (await site.get())[0] == 404
 
 
 async def test_a_store_that_is_away_is_our_fault_and_said_so(site: Site) -> None:

@@ -96,6 +96,14 @@ def test_without_a_link_there_is_no_dead_button() -> None:
     assert "Answer on this page" not in mail.text
 
 
+@pytest.mark.parametrize("draw", [render.question, render.ending])
+def test_the_foot_says_whose_mail_it_is(draw: Any) -> None:
+    mail = draw(Delivery("ada@example.com", CARD), "https://sayso.example.com")
+    for part in (mail.text, mail.html):
+        assert "Sent by Sayso (https://sayso.example.com)." in part
+        assert "Replies to this mail are not read" in part
+
+
 def test_the_page_speaks_for_itself_to_screen_readers_and_dark_mode() -> None:
     tags = Tags(asked().html).tags
     assert ("meta", {"name": "color-scheme", "content": "light dark"}) in tags

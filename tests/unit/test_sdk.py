@@ -405,8 +405,9 @@ async def test_approve_alone_finds_a_local_gateway(
 ) -> None:
     gateway.answer = lambda kind, data: ACCEPT
     (tmp_path / "url").write_text(gateway.url + "\n")
+    (tmp_path / "dev-api-key").write_text(KEY + "\n")
     monkeypatch.delenv("SAYSO_URL", raising=False)
+    monkeypatch.delenv("SAYSO_API_KEY", raising=False)
     monkeypatch.setenv("SAYSO_DATA_DIR", str(tmp_path))
-    monkeypatch.setenv("SAYSO_API_KEY", KEY)
     assert await asyncio.to_thread(lambda: sayso.approve("t", artifact=1))
     assert [run["status"] for run in gateway.runs.values()] == ["completed"]

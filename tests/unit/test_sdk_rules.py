@@ -21,6 +21,7 @@ from sayso import (
     Sayso,
     SaysoError,
     StillOpen,
+    Unreachable,
     keys,
     operations,
     settings,
@@ -59,14 +60,30 @@ def test_both_clients_have_the_same_names_and_arguments(
 def test_settings_and_their_order(tmp_path: Path) -> None:
     environ = {"SAYSO_URL": "https://a.example/", "SAYSO_API_KEY": "k"}
     assert settings.find(None, None, environ).address() == "https://a.example"
-    assert settings.find("http://b.example", "own", environ).api_key == "own"
+    assert settings.find(None, None, environ).key() == "k"
+    own = settings.find("http://b.example", "own-key", environ)
+    assert (own.address(), own.key()) == ("http://b.example", "own-key")
+    assert "own-key" not in repr(own)
+    assert settings.find(None, None, {}).where == "var/url"
+
+
+def test_a_local_gateway_is_found_by_its_files_whenever_they_appear(tmp_path: Path) -> None:
     local = settings.find(None, None, {"SAYSO_DATA_DIR": str(tmp_path)})
-    assert local.api_key == "dev-api-key"
-    assert local.address() is None
+    assert (local.address(), local.key()) == (None, None)
     (tmp_path / "url").write_text("http://127.0.0.1:1/\n")
-    assert local.address() == "http://127.0.0.1:1"  # written later, found without a restart
-    assert settings.find(None, None, {}).url_file == Path("var/url")
-    assert "own" not in repr(settings.find("http://b.example", "own", environ))
+    (tmp_path / "dev-api-key").write_text("secret\n")
+    assert (local.address(), local.key()) == ("http://127.0.0.1:1", "secret")
+    (tmp_path / "url").write_text("http://127.0.0.1:2\n")
+    assert local.address() == "http://127.0.0.1:2"
+
+
+def test_the_development_key_never_leaves_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "dev-api-key").write_text("secret\n")
+    environ = {"SAYSO_DATA_DIR": str(tmp_path)}
+    assert settings.find("http://127.0.0.1:1", None, environ).key() == "secret"
+    with pytest.raises(ValueError, match="SAYSO_API_KEY"):
+        settings.find("https://sayso.example", None, environ)
+    assert settings.find("https://sayso.example", "other", environ).key() == "other"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +176,7 @@ def test_retry_after_is_honoured_within_reason(asked: float, least: float, most:
 
 def test_a_gateway_that_never_answered_is_given_up_soon() -> None:
     clock = Clock()
-    with pytest.raises(SaysoError, match="http://gateway"):
+    with pytest.raises(Unreachable, match="http://gateway"):
         drive(
             operations.send(patience(clock, reached=False), CALL, float("inf")),
             clock,

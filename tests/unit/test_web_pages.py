@@ -142,6 +142,12 @@ def test_who_may_not_answer_sees_no_buttons() -> None:
     assert "this link can't answer it" in page.text
 
 
+def test_the_reader_is_named() -> None:
+    page = drawn(APPROVAL, reader="Ada <b>")
+    assert "This link was made for Ada <b> alone" in page.text
+    assert not page.all("b")
+
+
 def test_a_risky_choice_asks_first() -> None:
     card = replace(APPROVAL, actions=(Action("accept", "Approve", confirm="I checked it."),))
     page = drawn(card)

@@ -1,0 +1,223 @@
+"""What every implementation of the coordination port promises."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from host.coordination.embedded import EmbeddedValkey
+from host.coordination.port import Coordination
+from host.coordination.redis import RedisCoordination
+
+Make = Callable[[], Coordination]
+
+
+@pytest.fixture
+async def valkey(tmp_path: Path) -> AsyncIterator[EmbeddedValkey]:
+    server = EmbeddedValkey(tmp_path)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def replicas(valkey: EmbeddedValkey) -> AsyncIterator[tuple[Coordination, Coordination]]:
+    """Two gateways that share one server."""
+    one, two = RedisCoordination(valkey.url, deadline=2), RedisCoordination(valkey.url, deadline=2)
+    await one.start()
+    await two.start()
+    yield one, two
+    await one.stop()
+    await two.stop()
+
+
+Replicas = tuple[Coordination, Coordination]
+
+
+async def gone(check: Callable[[], object]) -> None:
+    """Wait for a condition of the server, for as long as a test may take."""
+    async with asyncio.timeout(10):
+        while not await check():  # type: ignore[misc]
+            await asyncio.sleep(0.005)
+
+
+async def test_healthy(replicas: Replicas) -> None:
+    assert await replicas[0].healthy()
+
+
+async def test_a_claim_is_won_once_until_it_is_released(replicas: Replicas) -> None:
+    one, two = replicas
+    assert await one.claim("k" * 500, 30) == "won"
+    assert await two.claim("k" * 500, 30) == "taken"
+    assert await one.claim("k" * 500, 30) == "taken"
+    assert await two.claim("other", 30) == "won"
+    await one.release("k" * 500)
+    assert await two.claim("k" * 500, 30) == "won"
+
+
+async def test_only_the_winner_releases(replicas: Replicas) -> None:
+    one, two = replicas
+    assert await one.claim("k", 30) == "won"
+    await two.release("k")
+    assert await two.claim("k", 30) == "taken"
+
+
+async def test_a_claim_ends_by_itself(replicas: Replicas) -> None:
+    one, two = replicas
+    assert await one.claim("k", 0.05) == "won"
+
+    async def won() -> bool:
+        return await two.claim("k", 30) == "won"
+
+    await gone(won)
+
+
+async def test_a_race_of_100_has_one_winner(replicas: Replicas) -> None:
+    answers = await asyncio.gather(*(replicas[n % 2].claim("race", 30) for n in range(100)))
+    assert sorted(answers) == ["taken"] * 99 + ["won"]
+
+
+async def test_first(replicas: Replicas) -> None:
+    one, two = replicas
+    assert await one.first("event-1", 30)
+    assert not await two.first("event-1", 30)
+    assert await two.first("event-2", 0.05)
+    await gone(lambda: one.first("event-2", 30))
+
+
+async def test_first_and_claim_do_not_share_keys(replicas: Replicas) -> None:
+    assert await replicas[0].claim("k", 30) == "won"
+    assert await replicas[0].first("k", 30)
+
+
+async def test_a_lock_is_held_by_one_and_given_back(replicas: Replicas) -> None:
+    one, two = replicas
+    async with one.lock("sweep", 30) as mine:
+        assert mine is not None
+        assert mine.name == "sweep"
+        async with two.lock("sweep", 30) as theirs:
+            assert theirs is None
+        async with two.lock("other", 30) as other:
+            assert other is not None
+    async with two.lock("sweep", 30) as theirs:
+        assert theirs is not None
+        assert theirs.owner != mine.owner
+
+
+async def test_a_lock_is_not_reentrant(replicas: Replicas) -> None:
+    async with replicas[0].lock("sweep", 30), replicas[0].lock("sweep", 30) as again:
+        assert again is None
+
+
+async def test_fences_rise_with_every_grant(replicas: Replicas) -> None:
+    fences = []
+    for turn in range(6):
+        async with replicas[turn % 2].lock("{odd} name", 30) as lease:
+            assert lease is not None
+            fences.append(lease.fence)
+    assert fences == sorted(set(fences))
+
+
+async def test_waiting_for_a_lock(replicas: Replicas) -> None:
+    one, two = replicas
+    entered = asyncio.Event()
+
+    async def wait_for_it() -> int:
+        async with two.lock("sweep", 30, wait=10) as lease:
+            assert lease is not None
+            assert entered.is_set()
+            return lease.fence
+
+    async with one.lock("sweep", 30) as mine:
+        assert mine is not None
+        waiting = asyncio.create_task(wait_for_it())
+        async with two.lock("sweep", 30, wait=0.05) as lease:
+            assert lease is None
+        entered.set()
+    assert await waiting > mine.fence
+
+
+async def test_a_lock_is_given_back_when_the_block_fails(replicas: Replicas) -> None:
+    with pytest.raises(LookupError):
+        async with replicas[0].lock("sweep", 30):
+            raise LookupError
+    async with replicas[1].lock("sweep", 30) as lease:
+        assert lease is not None
+
+
+async def test_a_cancelled_holder_gives_its_lock_back(replicas: Replicas) -> None:
+    holding = asyncio.Event()
+
+    async def hold() -> None:
+        async with replicas[0].lock("sweep", 30):
+            holding.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(hold())
+    await holding.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with replicas[1].lock("sweep", 30) as lease:
+        assert lease is not None
+
+
+async def test_renewal_keeps_a_lock_longer_than_its_ttl(replicas: Replicas) -> None:
+    """A mark with the same time to live, set after the lock, ends while the lock does not."""
+    one, two = replicas
+    ttl = 0.3
+    async with one.lock("sweep", ttl) as mine:
+        assert mine is not None
+        for turn in range(3):
+            assert await one.first(f"mark-{turn}", ttl)
+
+            async def over(turn: int = turn) -> bool:
+                return await two.first(f"mark-{turn}", ttl)
+
+            await gone(over)
+            async with two.lock("sweep", ttl) as theirs:
+                assert theirs is None
+
+
+async def test_others_hear_an_announcement_and_its_sender_does_not(replicas: Replicas) -> None:
+    one, two = replicas
+    expected = [f"run|{number} é" for number in range(1_200)]
+    async with (
+        asyncio.timeout(10),
+        aclosing(one.listen("wake")) as own,  # type: ignore[type-var]
+        aclosing(two.listen("wake")) as heard,  # type: ignore[type-var]
+    ):
+        assert await anext(own) == ""
+        assert await anext(heard) == ""
+        for message in expected:
+            await one.announce("wake", message)
+        await one.announce("elsewhere", "not for this channel")
+        await two.announce("wake", "from two")
+        assert [await anext(heard) for _ in expected] == expected
+        assert await anext(own) == "from two"
+
+
+async def test_stop_sends_what_was_announced(replicas: Replicas, valkey: EmbeddedValkey) -> None:
+    leaving = RedisCoordination(valkey.url, deadline=2)
+    await leaving.start()
+    async with asyncio.timeout(10), aclosing(replicas[0].listen("wake")) as heard:  # type: ignore[type-var]
+        assert await anext(heard) == ""
+        await leaving.announce("wake", "last words")
+        await leaving.stop()
+        assert await anext(heard) == "last words"
+
+
+async def test_prefixes_keep_installations_apart(valkey: EmbeddedValkey) -> None:
+    here, there = RedisCoordination(valkey.url, "a"), RedisCoordination(valkey.url, "b")
+    await here.start()
+    await there.start()
+    try:
+        assert await here.claim("k", 30) == "won"
+        assert await there.claim("k", 30) == "won"
+    finally:
+        await here.stop()
+        await there.stop()
