@@ -204,13 +204,7 @@ def _prefilled(field: Field, initial: Any, *, edited: bool) -> Field:
     if fits(field, initial):
         return replace(field, default=initial, has_default=True)
     if edited and field.kind in _LOSSLESS and initial != "":
-        return replace(
-            field,
-            kind="json",
-            hint="JSON.",
-            min_length=None,
-            max_length=None,
-            default=initial,
-            has_default=True,
-        )
+        whole = replace(field, kind="json", hint=_HINTS["json"], min_length=None, max_length=None)
+        if fits(whole, initial):
+            return replace(whole, default=initial, has_default=True)
     return field

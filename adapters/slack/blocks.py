@@ -54,7 +54,7 @@ def _cost(char: str) -> int:
     if char == "&":
         return 5
     if char in "<>":
-        return 1
+        return 4
     return 2 if ord(char) > 0xFFFF else 1
 
 
@@ -115,7 +115,7 @@ def pairs(rows: Sequence[tuple[str, str]]) -> list[Block]:
         fields: list[Block] = []
         for label, value in rows[start : start + 5]:
             fields.append(mrkdwn(f"*{unformatted(cut(clean(label).strip(), 100)) or '–'}*"))
-            fields.append(plain(value, 300))
+            fields.append(plain(value, 200))
         found.append({"type": "section", "fields": fields})
     return found
 

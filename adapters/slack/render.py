@@ -17,6 +17,10 @@ from adapters.views import Action, Card, Fact, Thread
 
 ACTION_PREFIX: Final = "sayso."
 
+# Slack refuses a message whose texts sum to more than about 13,200 characters. With these, the worst
+# card (every text as long as it gets, six buttons that ask for confirmation) stays below.
+TITLE: Final = 600
+OUTCOME: Final = 600
 BODY: Final = 2900
 EVIDENCE: Final = 1500
 FACTS: Final = 10
@@ -39,7 +43,7 @@ def card(view: Card, link: str = "") -> Message:
     """The message of one interrupt in its present state. `link` is its web page, or empty."""
     found = [b.header(view.title)]
     if b.cost(view.title) > b.HEADER_TEXT:
-        found.append(b.section(view.title))
+        found.append(b.section(view.title, TITLE))
     if view.state == "open":
         found += _question(view)
     else:
@@ -79,7 +83,7 @@ def turn(view: Card, thread: Thread, link: str = "") -> Message:
         sentence = f"This conversation is closed: {thread.closed}"
         return Message(_join([sentence]), [b.section(sentence)])
     prompt = thread.prompt or view.body or view.title
-    found = b.paragraphs(prompt, 4 if view.state == "open" else 2)
+    found = b.paragraphs(prompt, 3 if view.state == "open" else 2)
     if view.state != "open":
         found += _outcome(view)
         return Message(_join([prompt, view.outcome]), found)
@@ -98,7 +102,7 @@ def _question(view: Card) -> list[b.Block]:
 
 def _outcome(view: Card) -> list[b.Block]:
     outcome = view.outcome or view.state.capitalize()
-    found = [b.section(_MARK[view.state] + outcome)]
+    found = [b.section(_MARK[view.state] + outcome, OUTCOME)]
     small: list[b.Block] = []
     if view.decided_by and view.decided_by not in outcome:
         small.append(b.plain(f"Decided by {view.decided_by}", 200))

@@ -14,8 +14,8 @@ def ask_and_wait(
 ) -> int:
     """Exit code: 0 approved, 1 not approved, 2 it could not be asked."""
     try:
-        with Sayso() as sayso:
-            decision = sayso.approve(title, notify=notify, approvers=approvers, timeout=timeout)
+        with Sayso() as client, client.run() as run:
+            decision = run.approve(title, notify=notify, approvers=approvers, timeout=timeout)
     except SaysoError as error:
         errors.print(str(error), style="red", markup=False)
         return 2

@@ -41,7 +41,7 @@ def block_actions(
 ) -> dict[str, Any]:
     """A click on a button of a message."""
     thread: dict[str, Any] = {"thread_ts": message.thread_ts} if message.thread_ts else {}
-    action = {
+    action: dict[str, Any] = {
         "type": "button",
         "action_id": element["action_id"],
         "block_id": block_id,

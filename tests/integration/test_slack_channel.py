@@ -258,6 +258,15 @@ async def test_a_reason_is_asked_and_answered(world: World) -> None:
     assert (response.version, response.person.id) == (3, "T0TEAM/U0ADA")
 
 
+async def test_one_click_opens_one_form(world: World) -> None:
+    await world.show(APPROVAL)
+    message = await world.slack.posted()
+    for _ in range(2):
+        await world.slack.click(message, "sayso.reject", action_ts="7.7")
+    await world.slack.opened()
+    assert len(world.slack.views) == 1
+
+
 async def test_answers_of_a_clarification_keep_their_types(world: World) -> None:
     await world.show(CLARIFICATION)
     await world.slack.click(await world.slack.posted(), "sayso.answer")
@@ -423,6 +432,8 @@ async def test_a_redelivered_reply_has_one_effect_and_a_first_copy_may_be_a_retr
     sent = await world.slack.reply("C0OPS", root["ts"], "one")
     world.intake.turns[root["ts"]] = "int_turn_2"  # the next question waits already
     assert (await world.slack.retry(sent, 1)).status == 200
+    for _ in range(3):  # a socket may send the same envelope again as if it were the first
+        assert (await world.slack.send(sent.kind, sent.payload)).status == 200
     assert [r.interrupt_id for r in world.intake.answers] == [TURN.interrupt_id]
     ts = world.slack.space.clock.ts()
     event = {**sent.payload["event"], "ts": ts, "event_ts": ts, "text": "two"}
@@ -635,6 +646,8 @@ async def test_stop_finishes_and_acknowledges_what_it_took(world: World) -> None
     click = asyncio.create_task(world.slack.click(message, "sayso.accept"))
     await taken.wait()
     stop = asyncio.create_task(world.channel.stop())
+    done, _ = await asyncio.wait({stop}, timeout=0.2)
+    assert not done  # it waits for what it took
     go.set()
     assert (await click).status == 200
     await stop

@@ -633,11 +633,11 @@ def test_a_form_half_filled_in_is_right_or_says_what_is_missing(
         assert validate(schema, found) == []
 
 
-SCHEMA_WORDS = (
+SCHEMA_WORDS = (  # noqa: SIM905 - one a line is harder to read
     "type properties items allOf anyOf oneOf not $ref $defs enum const pattern "
     "required title default format minLength maxLength minimum maxItems readOnly "
     "writeOnly additionalProperties prefixItems examples description multipleOf "
-).split()  # noqa: SIM905 - one a line is harder to read
+).split()
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

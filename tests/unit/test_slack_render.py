@@ -121,6 +121,42 @@ def test_every_card_is_one_that_slack_takes(card: Card, prompt: str, closed: str
         check(message)
 
 
+@pytest.mark.parametrize("state", ["open", "resolved"])
+def test_the_worst_card_is_one_that_slack_takes(state: Any) -> None:
+    full = "<" * 20_000
+    names = ("accept", "reject", "refine", "edit-accept", "ask", "answer")
+    card = Card(
+        "int_0123456789abcdef",
+        "conversation.exchange",
+        state,
+        1,
+        full,
+        body=full,
+        facts=(Fact(full, full),) * 30,
+        evidence=full,
+        actions=tuple(Action(name, full, "danger", "nothing", full) for name in names),
+        form=Form("F", (), web_only=full),
+        progress=full,
+        deadline=datetime(2026, 1, 1, tzinfo=UTC),
+        at_deadline=full,
+        outcome=full,
+        decided_by="x" * 20_000,
+        decided_at=datetime(2026, 1, 1, tzinfo=UTC),
+        reason=full,
+        link="https://sayso.example/a/x",
+        reference=full,
+    )
+    thread = Thread("c1", full, full)
+    for message in (
+        render.card(card, card.link),
+        render.root(card, thread, card.link),
+        render.turn(card, thread, card.link),
+        render.turn(card, replace(thread, prompt="", closed=full), card.link),
+        render.minimal(card, card.link),
+    ):
+        check(message)
+
+
 def test_an_open_card_has_one_button_for_each_action() -> None:
     message = render.card(CARD, CARD.link)
     check(message)
