@@ -42,7 +42,7 @@ async def forever(
 
 
 class Deadlines:
-    """Fires passed deadlines, once each, after any downtime."""
+    """Fires passed deadlines and ended delays, once each, after any downtime."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -52,7 +52,10 @@ class Deadlines:
         for interrupt_id in due:
             if await self._host.expire(interrupt_id):
                 log.info("interrupt expired", interrupt=interrupt_id)
-        return len(due) == 100
+        delayed = await self._host.store.log.to_wake(self._host.clock(), 100)
+        for run_id in delayed:
+            await self._host.wake(run_id)
+        return 100 in (len(due), len(delayed))
 
     async def run(self) -> None:
         await forever("deadlines", self._host, "deadlines-tick", 0.25, self.once)

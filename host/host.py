@@ -15,14 +15,23 @@ from host import contracts, ids
 from host.decisions import request as asking
 from host.decisions.ending import already_resolved, cancelled_events, expired_events
 from host.decisions.resolve import Answer, resolve
-from host.decisions.state import Interrupt, Policy, Principal, Run, State
+from host.decisions.state import (
+    Conversation,
+    Interrupt,
+    NewEvent,
+    Policy,
+    Principal,
+    Run,
+    State,
+)
+from host.flows import Flows
 from host.journal import Decided, Journal, MakeReply
-from host.store.port import NewMessage, Store, StoredEvent
+from host.store.port import Store, StoredEvent
 from host.waiters import Waiters
 from schemas.errors import Refusal
 from schemas.ids import tenant_of
 from schemas.payloads import CONVERSATION_KINDS, InterruptPayload
-from schemas.runs import EXTERNAL_WORKFLOW, TERMINAL, CreateRun
+from schemas.runs import TERMINAL, CreateRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,9 @@ class Host:
         policy: Policy,
         clock: Callable[[], int],
         announce: Callable[[str, State], Awaitable[None]] | None = None,
+        flows: Flows | None = None,
     ) -> None:
+        self.flows = flows or Flows({}, policy)
         self.store = store
         self.policy = policy
         self.clock = clock
@@ -56,13 +67,8 @@ class Host:
         self, principal: Principal, body: CreateRun, reply: MakeReply | None = None
     ) -> Run:
         """A new run, started. Raises `Refusal` (`not_found`) for an unknown workflow."""
-        if body.workflow_id != EXTERNAL_WORKFLOW:
-            raise Refusal(
-                "not_found",
-                f"No workflow {body.workflow_id!r} here. A run that your own program drives has the "
-                f"workflowId {EXTERNAL_WORKFLOW!r}.",
-                field="workflowId",
-            )
+        self.flows.check(body.workflow_id)
+        assert body.workflow_id is not None
         now = self.clock()
         run = Run(
             run_id=ids.bound(principal.tenant, now),
@@ -79,7 +85,8 @@ class Host:
             return State(run)
 
         def decide(state: State, now: int) -> Decided:
-            return Decided(state, asking.start_run(state.run, body.inputs))
+            started = asking.start_run(state.run, body.inputs)
+            return Decided(state, self.flows.begin(state, started, now))
 
         after = await self._journal.change(run.run_id, load, decide, reply)
         return after.run
@@ -147,27 +154,18 @@ class Host:
         async def load() -> State:
             run = await self.run(principal, run_id)
             old[:] = [i for i in [await self.store.log.by_key(run_id, payload.key)] if i]
-            conversation = None
-            if payload.kind in CONVERSATION_KINDS:
-                name = wire["data"]["conversationId"]  # type: ignore[index]
-                conversation = await self.store.log.conversation(principal.tenant, name)
-            return State(run, tuple(old), conversation)
+            talks = await self._conversations(run.tenant, wire)
+            return State(run, tuple(old), talks)
 
         def decide(state: State, now: int) -> Decided:
             if old:
                 return Decided(state, [])
             where = notify
-            if follow and state.conversation is not None:
-                where = state.conversation.notify
+            if follow and state.conversations:
+                where = state.conversations[0].notify
             interrupt_id = ids.bound(principal.tenant, now)
             ask = asking.Ask(interrupt_id, node_id, wire, where, principal, self_approval)
-            events = asking.request(state, ask, now, self.policy)
-            thread = wire["data"].get("conversationId", "")  # type: ignore[attr-defined]
-            messages = tuple(
-                NewMessage(interrupt_id, channel, address, thread)
-                for channel, _, address in (n.partition(":") for n in where)
-            )
-            return Decided(state, events, messages)
+            return Decided(state, asking.request(state, ask, now, self.policy))
 
         after = await self._journal.change(run_id, load, decide, reply)
         if old and old[0].node_id != node_id:
@@ -208,7 +206,8 @@ class Host:
         def decide(state: State, now: int) -> Decided:
             if state.run.status in TERMINAL and state.interrupt.status == "open":
                 raise already_resolved(replace(state.interrupt, status="cancelled"))
-            return Decided(state, resolve(state, answer, now, self.policy, contracts.validate))
+            events = resolve(state, answer, now, self.policy, contracts.validate)
+            return Decided(state, self.flows.after(state, interrupt_id, events, now))
 
         return await self._journal.change(
             found.run_id, lambda: self._load(found.run_id, interrupt_id), decide, reply
@@ -249,24 +248,41 @@ class Host:
             if interrupt.status != "open" or not late:
                 return Decided(state, [])
             fired.append(True)
-            return Decided(state, expired_events(interrupt, now, self.policy.aliases))
+            events = expired_events(interrupt, now, self.policy.aliases)
+            return Decided(state, self.flows.after(state, interrupt_id, events, now))
 
         await self._journal.change(
             found.run_id, lambda: self._load(found.run_id, interrupt_id), decide
         )
         return bool(fired)
 
+    async def wake(self, run_id: str) -> bool:
+        """Let a run go on whose delay is over. False when there was nothing (more) to do."""
+        moved: list[NewEvent] = []
+
+        async def load() -> State:
+            run = await self.store.log.run(run_id)
+            assert run is not None
+            return State(run)
+
+        def decide(state: State, now: int) -> Decided:
+            moved[:] = [] if state.run.status in TERMINAL else self.flows.elapsed(state, now)
+            return Decided(state, moved)
+
+        await self._journal.change(run_id, load, decide)
+        return bool(moved)
+
     # --- waiting ----------------------------------------------------------------------------------
 
     async def wait(self, principal: Principal, interrupt_id: str, seconds: float) -> Interrupt:
-        """The interrupt once it is no longer open, or as it is when `seconds` are over."""
+        """The interrupt once it is no longer open, or as it is when `seconds` are over or we stop."""
         with self.waiters.on(interrupt_id) as changed:
             end = asyncio.get_running_loop().time() + seconds
             while True:
                 changed.clear()
                 found = await self.interrupt(principal, interrupt_id)
                 left = end - asyncio.get_running_loop().time()
-                if found.status != "open" or left <= 0:
+                if found.status != "open" or left <= 0 or self.waiters.closed:
                     return found
                 await _wait(changed, left)
 
@@ -280,7 +296,7 @@ class Host:
                 changed.clear()
                 found = await self.store.log.events(run_id, after, limit)
                 left = end - asyncio.get_running_loop().time()
-                if found or left <= 0:
+                if found or left <= 0 or self.waiters.closed:
                     return found
                 await _wait(changed, left)
 
@@ -289,11 +305,16 @@ class Host:
         interrupt = await self.store.log.interrupt(interrupt_id)
         assert run is not None
         assert interrupt is not None
-        conversation = None
-        if interrupt.kind in CONVERSATION_KINDS:
-            name = interrupt.data["conversationId"]
-            conversation = await self.store.log.conversation(run.tenant, name)
-        return State(run, (interrupt,), conversation)
+        talks = await self._conversations(run.tenant, interrupt.payload)
+        return State(run, (interrupt,), talks)
+
+    async def _conversations(
+        self, tenant: str, payload: dict[str, Any]
+    ) -> tuple[Conversation, ...]:
+        if payload["kind"] not in CONVERSATION_KINDS:
+            return ()
+        found = await self.store.log.conversation(tenant, payload["data"]["conversationId"])
+        return (found,) if found else ()
 
     async def _load_open(self, principal: Principal, run_id: str) -> State:
         run = await self.run(principal, run_id)

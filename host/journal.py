@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from host.decisions.evolve import evolve
-from host.decisions.state import Conversation, Interrupt, NewEvent, State
+from host.decisions.state import Interrupt, NewEvent, State
 from host.store.port import Commit, Conflict, NewMessage, Reply, Store
 from host.waiters import Waiters
 from schemas.errors import Refusal
@@ -35,7 +35,6 @@ class Decided:
 
     state: State
     events: list[NewEvent]
-    messages: tuple[NewMessage, ...] = ()
 
 
 Load = Callable[[], Awaitable[State]]
@@ -92,9 +91,7 @@ class Journal:
         after = evolve(decided.state, decided.events, now)
         known = {i.interrupt_id: i for i in before.interrupts}
         changed = tuple(i for i in after.interrupts if known.get(i.interrupt_id) != i)
-        conversation: Conversation | None = after.conversation
-        if conversation == before.conversation:
-            conversation = None
+        talks = tuple(c for c in after.conversations if c not in before.conversations)
         await self._store.log.append(
             Commit(
                 run=after.run,
@@ -102,8 +99,10 @@ class Journal:
                 events=tuple(decided.events),
                 at=now,
                 interrupts=changed,
-                conversation=conversation,
-                messages=decided.messages,
+                conversations=talks,
+                messages=tuple(
+                    m for i in changed if i.interrupt_id not in known for m in _messages(i)
+                ),
                 reply=reply,
             )
         )
@@ -122,3 +121,13 @@ class Journal:
                 self._waiters.wake("deadlines")
         if self._announce is not None:
             await self._announce(after.run.run_id, after)
+
+
+def _messages(interrupt: Interrupt) -> list[NewMessage]:
+    """What a new interrupt wants to have shown: one message an address, in its conversation's thread."""
+    thread = interrupt.data.get("conversationId", "")
+    places = (text.partition(":") for text in interrupt.notify)
+    return [
+        NewMessage(interrupt.interrupt_id, channel, address, thread)
+        for channel, _, address in places
+    ]

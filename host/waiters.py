@@ -15,6 +15,7 @@ class Waiters:
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[asyncio.Event]] = {}
+        self.closed = False
 
     @contextlib.contextmanager
     def on(self, topic: str) -> Iterator[asyncio.Event]:
@@ -34,8 +35,9 @@ class Waiters:
         for event in self._waiting.get(topic, ()):
             event.set()
 
-    def wake_all(self) -> None:
-        """After a gap in the news from other replicas: everybody looks again."""
+    def close(self) -> None:
+        """This process stops: whoever waits looks once more, and takes what is there for the answer."""
+        self.closed = True
         for waiting in self._waiting.values():
             for event in waiting:
                 event.set()

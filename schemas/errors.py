@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.model import Closed
+from schemas.model import Exact
 
 STATUS: Final[dict[str, int]] = {
     "validation_error": 400,
@@ -48,7 +48,7 @@ STATUS: Final[dict[str, int]] = {
 }
 
 
-class ErrorEnvelope(Closed):
+class ErrorEnvelope(Exact):
     """The body of every error answer."""
 
     error: str

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_vali
 
 from schemas.errors import Refusal
 from schemas.ids import AgentId
-from schemas.model import Closed
+from schemas.model import Exact
 
 Text = Annotated[str, Field(min_length=1)]
 ConversationId = Annotated[str, Field(min_length=1, max_length=256)]
@@ -21,7 +21,7 @@ JsonSchema = dict[str, Any]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class Audience(Closed):
+class Audience(Exact):
     """Who is told. Never who may act."""
 
     subjects: list[str] | None = None
@@ -29,7 +29,7 @@ class Audience(Closed):
     roles: list[str] | None = None
 
 
-class ApprovalData(Closed):
+class ApprovalData(Exact):
     """A decision on one artifact, by one or several people."""
 
     artifact_id: Text
@@ -54,7 +54,7 @@ class ApprovalData(Closed):
         return self
 
 
-class Question(Closed):
+class Question(Exact):
     """One question. `schema` is the JSON Schema of its answer; without it any JSON will do."""
 
     model_config = ConfigDict(protected_namespaces=())
@@ -64,7 +64,7 @@ class Question(Closed):
     schema_: Annotated[JsonSchema | None, Field(alias="schema")] = None
 
 
-class ClarificationData(Closed):
+class ClarificationData(Exact):
     """Facts that a run needs from a person."""
 
     questions: Annotated[list[Question], Field(min_length=1)]
@@ -78,21 +78,21 @@ class ClarificationData(Closed):
         return self
 
 
-class ExternalEventData(Closed):
+class ExternalEventData(Exact):
     """A wait for something that happens elsewhere: a payment, a build, a signature."""
 
     event_type: str
     correlation: dict[str, Any]
 
 
-class CustomData(Closed):
+class CustomData(Exact):
     """Anything else. Always accepted and stored; drawn as readable data."""
 
     custom_kind: Text
     payload: Any = None
 
 
-class ConversationStartData(Closed):
+class ConversationStartData(Exact):
     """Opens a conversation. Asks nobody: it is recorded and resolved by the host."""
 
     conversation_id: ConversationId
@@ -100,7 +100,7 @@ class ConversationStartData(Closed):
     initial_prompt: str | None = None
 
 
-class ConversationExchangeData(Closed):
+class ConversationExchangeData(Exact):
     """One turn: the prompt is posted, a person's reply resolves it."""
 
     conversation_id: ConversationId
@@ -109,14 +109,14 @@ class ConversationExchangeData(Closed):
     turn_index: Annotated[int, Field(ge=0, strict=True)] | None = None
 
 
-class ConversationCloseData(Closed):
+class ConversationCloseData(Exact):
     """Ends a conversation. Resolved by the host, like its start."""
 
     conversation_id: ConversationId
     reason: str | None = None
 
 
-class LowConfidenceData(Closed):
+class LowConfidenceData(Exact):
     """An agent decided with less confidence than the run asks for: a person ratifies."""
 
     agent_id: AgentId
@@ -125,7 +125,7 @@ class LowConfidenceData(Closed):
     decision: Any = None
 
 
-class _Payload(Closed):
+class _Payload(Exact):
     key: Annotated[str, Field(min_length=1, max_length=256)]
     resume_schema: JsonSchema | None = None
     timeout_ms: Annotated[int, Field(ge=0, le=10 * 366 * 86_400_000, strict=True)] | None = None

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from schemas.model import Closed
+from schemas.model import Exact
 
 
-class RefineFeedback(Closed):
+class RefineFeedback(Exact):
     """What should change, and where."""
 
     scope: Literal["whole", "section", "items"]
@@ -55,7 +55,7 @@ class ApprovalResume(BaseModel):
         return self
 
 
-class ResolveBody(Closed):
+class ResolveBody(Exact):
     """The body of both resolve operations: `{ "resumeValue": any }`, and nothing else."""
 
     resume_value: Any

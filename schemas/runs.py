@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from schemas.ids import AgentId, NodeId, WorkflowId
-from schemas.model import Closed
+from schemas.model import Exact
 
 RunStatus = Literal[
     "pending",
@@ -34,11 +34,11 @@ EXTERNAL_WORKFLOW: Final = "sayso.external"
 """A run of this workflow is driven by an outside program, over HTTP."""
 
 
-class RunSection(Closed):
+class RunSection(Exact):
     escalation_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
 
-class Configurable(Closed):
+class Configurable(Exact):
     """Settings of one run. `run.escalationThreshold` decides when low confidence asks a person."""
 
     version: Literal[1] | None = None
@@ -49,7 +49,7 @@ class Configurable(Closed):
     extensions: dict[str, Any] | None = None
 
 
-class CreateRun(Closed):
+class CreateRun(Exact):
     """Body of `POST /runs`."""
 
     workflow_id: WorkflowId | None = None
@@ -68,19 +68,19 @@ class CreateRun(Closed):
     metadata: dict[str, Any] | None = None
 
 
-class CancelBody(Closed):
+class CancelBody(Exact):
     """Body of `POST /runs/{runId}/cancel` and of our own interrupt cancel."""
 
     reason: Annotated[str, Field(max_length=512)] | None = None
 
 
-class FinishBody(Closed):
+class FinishBody(Exact):
     """Body of `POST /host/sayso/runs/{runId}/complete`: how an outside program ends its run."""
 
     outputs: dict[str, Any] | None = None
 
 
-class RequestInterrupt(Closed):
+class RequestInterrupt(Exact):
     """Body of `POST /host/sayso/runs/{runId}/interrupts`. `payload` is checked on its own."""
 
     node_id: NodeId
@@ -91,7 +91,7 @@ class RequestInterrupt(Closed):
     self_approval: bool | None = None
 
 
-class MintToken(Closed):
+class MintToken(Exact):
     """Body of `POST /host/sayso/interrupts/{interruptId}/tokens`. `ttlSeconds` counts from now."""
 
     intent: Literal["resolve", "inspect"]

@@ -82,8 +82,9 @@ class EmbeddedValkey:
         """
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._home.chmod(0o700)
-        self._take_directory()
         try:
+            self._take_directory()
+            (self._home / "valkey.log").write_bytes(b"")
             await self._shut_down_orphan()
             await self._spawn()
         except BaseException:
@@ -116,10 +117,10 @@ class EmbeddedValkey:
             self._temporary.mkdir(exist_ok=True, mode=0o700)
 
     def _leave_directory(self) -> None:
-        self._socket.unlink(missing_ok=True)
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
-        if self._lock_file is not None:
+        if self._lock_file is not None:  # else the socket is another gateway's
+            self._socket.unlink(missing_ok=True)
             self._lock_file.close()
             self._lock_file = None
 
@@ -154,8 +155,6 @@ class EmbeddedValkey:
         log.info("valkey.started", pid=self._process.pid, seconds=round(monotonic() - began, 3))
 
     def _arguments(self) -> list[str]:
-        log_path = self._home / "valkey.log"
-        log_path.write_bytes(b"")
         settings = {
             "port": "0",
             "unixsocket": str(self._socket),
@@ -167,7 +166,7 @@ class EmbeddedValkey:
             "databases": "1",
             "daemonize": "no",
             "dir": str(self._home),
-            "logfile": str(log_path),
+            "logfile": str(self._home / "valkey.log"),
             "loglevel": "warning",
         }
         return [word for name, value in settings.items() for word in (f"--{name}", value)]

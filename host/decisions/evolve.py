@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, Literal
 
 from host.decisions.state import (
     Conversation,
     Interrupt,
     NewEvent,
+    NodeState,
     OpenWait,
     Outcome,
     Question,
@@ -39,7 +40,7 @@ def _one(state: State, event: NewEvent, at: int) -> State:
         asked = _requested(event, state.run.run_id, at)
         return replace(state, interrupts=(asked, *state.interrupts))
     if kind.startswith("conversation."):
-        return replace(state, conversation=_conversation(state, event))
+        return replace(state, conversations=_conversations(state, event))
     record = event.record or {}
     target = record.get("interruptId")
     if target is None:
@@ -61,6 +62,8 @@ def _run(run: Run, event: NewEvent) -> Run:
         wait = OpenWait(payload["interruptId"], payload["nodeId"], payload["kind"])
         return _waiting(run, (*run.open, wait))
     record = event.record or {}
+    if kind in _NODE_STATUS:
+        run = _node(run, event, record)
     if "interruptId" in record and record.get("ends"):
         left = tuple(w for w in run.open if w.interrupt_id != record["interruptId"])
         return _waiting(run, left) if left != run.open else run
@@ -71,6 +74,23 @@ def _run(run: Run, event: NewEvent) -> Run:
     if kind == "run.failed":
         return replace(run, status="failed", open=(), error=payload["error"])
     return run
+
+
+_NODE_STATUS: Final[dict[str, Literal["running", "completed", "failed"]]] = {
+    "node.started": "running",
+    "node.completed": "completed",
+    "node.failed": "failed",
+}
+
+
+def _node(run: Run, event: NewEvent, record: dict[str, Any]) -> Run:
+    node_id, status = event.payload["nodeId"], _NODE_STATUS[event.type]
+    old = run.node(node_id)
+    if old is None and status != "running":
+        return run  # a node of an outside program: it has no life of its own here
+    visits = (old.visits if old else 0) + (1 if status == "running" else 0)
+    new = NodeState(node_id, status, visits, record.get("until"))
+    return replace(run, nodes=(*(n for n in run.nodes if n.node_id != node_id), new))
 
 
 def _waiting(run: Run, waits: tuple[OpenWait, ...]) -> Run:
@@ -122,20 +142,22 @@ def _interrupt(interrupt: Interrupt, event: NewEvent, record: dict[str, Any], at
     return interrupt
 
 
-def _conversation(state: State, event: NewEvent) -> Conversation | None:
+def _conversations(state: State, event: NewEvent) -> tuple[Conversation, ...]:
     payload = event.payload
+    name = payload["conversationId"]
+    others = tuple(c for c in state.conversations if c.conversation_id != name)
     if event.type == "conversation.opened":
         record = event.record or {}
-        return Conversation(
-            payload["conversationId"],
+        opened = Conversation(
+            name,
             state.run.run_id,
             title=record.get("title", ""),
             notify=tuple(record.get("notify", ())),
         )
-    if state.conversation is None:
-        return None
+        return (*others, opened)
+    old = state.conversation(name)
+    if old is None:
+        return others
     if event.type == "conversation.exchanged":
-        return replace(
-            state.conversation, turns=max(state.conversation.turns, payload["turnIndex"])
-        )
-    return replace(state.conversation, open=False)
+        return (*others, replace(old, turns=max(old.turns, payload["turnIndex"])))
+    return (*others, replace(old, open=False))

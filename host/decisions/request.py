@@ -109,7 +109,8 @@ def _check_conversation(state: State, payload: dict[str, Any]) -> None:
     kind = payload["kind"]
     if not kind.startswith("conversation."):
         return
-    conversation, name = state.conversation, payload["data"]["conversationId"]
+    name = payload["data"]["conversationId"]
+    conversation = state.conversation(name)
     if kind == "conversation.start":
         if conversation is not None:
             raise Refusal(
@@ -150,7 +151,8 @@ def _by_the_host(state: State, requested: NewEvent, now: int) -> list[NewEvent]:
         }
         happened = NewEvent("conversation.opened", payload, requested.node_id, record)
     else:
-        turns = state.conversation.turns if state.conversation else 0
+        conversation = state.conversation(conversation_id)
+        turns = conversation.turns if conversation else 0
         closed: dict[str, Any] = {"conversationId": conversation_id, "turnCount": turns}
         if data.get("reason"):
             closed["reason"] = data["reason"]

@@ -69,7 +69,8 @@ def _check_correlation(state: State, answer: Answer) -> None:
 def _exchanged(state: State, answer: Answer, now: int) -> NewEvent:
     interrupt = state.interrupt
     conversation_id: str = interrupt.data["conversationId"]
-    turns = state.conversation.turns if state.conversation else 0
+    conversation = state.conversation(conversation_id)
+    turns = conversation.turns if conversation else 0
     index = interrupt.data.get("turnIndex", turns + 1)
     turn = {
         "messageId": f"{conversation_id}:{index}:user"[:256],

@@ -153,8 +153,23 @@ class OpenWait:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeState:
+    """A node of a workflow run. `visits` counts how often it was started; `until` is a delay's end."""
+
+    node_id: str
+    status: Literal["running", "completed", "failed"]
+    visits: int = 1
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """The head of a run. `version` is the sequence that its next event gets."""
+    """The head of a run. `version` is the sequence that its next event gets.
+
+    `nodes` is empty for a run that an outside program drives. `replay_of` names the run whose recorded
+    answers this one takes; `root` is the run that its keys are derived from (itself, or the origin of
+    a fork).
+    """
 
     run_id: str
     workflow_id: str
@@ -169,10 +184,24 @@ class Run:
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] | None = None
     outputs: dict[str, Any] | None = None
+    nodes: tuple[NodeState, ...] = ()
+    replay_of: str | None = None
+    root: str = ""
 
     @property
     def tenant(self) -> str:
         return self.run_id.partition("/")[0]
+
+    @property
+    def wake_at(self) -> int | None:
+        """When the next delay of this run is over (ms), or None."""
+        if self.status in ("completed", "failed", "cancelled"):
+            return None
+        return min((n.until for n in self.nodes if n.until is not None), default=None)
+
+    def node(self, node_id: str) -> NodeState | None:
+        """The state of a workflow node that was started."""
+        return next((n for n in self.nodes if n.node_id == node_id), None)
 
     @property
     def current_node(self) -> str | None:
@@ -205,9 +234,14 @@ class State:
 
     run: Run
     interrupts: tuple[Interrupt, ...] = ()
-    conversation: Conversation | None = None
+    conversations: tuple[Conversation, ...] = ()
 
     @property
     def interrupt(self) -> Interrupt:
-        """The interrupt that the command is about."""
+        """The interrupt that the command is about, or that was asked last."""
         return self.interrupts[0]
+
+    def conversation(self, conversation_id: str) -> Conversation | None:
+        """The conversation of this id, if it exists."""
+        found = (c for c in self.conversations if c.conversation_id == conversation_id)
+        return next(found, None)

@@ -14,6 +14,7 @@ from host.decisions.state import (
     Conversation,
     Interrupt,
     NewEvent,
+    NodeState,
     OpenWait,
     Outcome,
     Question,
@@ -34,6 +35,7 @@ def load_run(blob: bytes) -> Run:
     raw = orjson.loads(blob)
     raw["open"] = tuple(OpenWait(**w) for w in raw["open"])
     raw["tags"] = tuple(raw["tags"])
+    raw["nodes"] = tuple(NodeState(**n) for n in raw["nodes"])
     return Run(**raw)
 
 

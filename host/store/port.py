@@ -69,7 +69,7 @@ class Commit:
     events: tuple[NewEvent, ...]
     at: int
     interrupts: tuple[Interrupt, ...] = ()
-    conversation: Conversation | None = None
+    conversations: tuple[Conversation, ...] = ()
     messages: tuple[NewMessage, ...] = ()
     reply: Reply | None = None
 
@@ -111,6 +111,9 @@ class Log(Protocol):
 
     async def due(self, now: int, limit: int) -> list[str]:
         """Open interrupts whose deadline has passed."""
+
+    async def to_wake(self, now: int, limit: int) -> list[str]:
+        """Runs whose `wake_at` has passed."""
 
 
 class Replies(Protocol):

@@ -367,8 +367,9 @@ def test_a_conversation_opens_turns_and_closes() -> None:
     state = asked({"conversationId": "c1", "title": "T"}, "conversation.start")
     assert state.interrupt.status == "resolved"
     assert state.run.status == "running"
-    assert state.conversation is not None
-    assert state.conversation.title == "T"
+    opened = state.conversation("c1")
+    assert opened is not None
+    assert opened.title == "T"
     state = asked({"conversationId": "c1", "prompt": "Which?"}, "conversation.exchange", state)
     assert state.run.status == "waiting-input"
     state, events = answer(state, ADA, "the red one")
@@ -376,8 +377,9 @@ def test_a_conversation_opens_turns_and_closes() -> None:
     assert events[-1].payload["turnIndex"] == 1
     assert events[-1].payload["turn"]["content"] == "the red one"
     state = asked({"conversationId": "c1", "reason": "done"}, "conversation.close", state)
-    assert state.conversation is not None
-    assert not state.conversation.open
+    closed = state.conversation("c1")
+    assert closed is not None
+    assert not closed.open
     for kind in ("conversation.exchange", "conversation.close"):
         with pytest.raises(Refusal, match="closed"):
             asked({"conversationId": "c1", "prompt": "more?"}, kind, state)

@@ -88,6 +88,14 @@ class SqliteLog:
         )
         return [row[0] for row in rows]
 
+    async def to_wake(self, now: int, limit: int) -> list[str]:
+        rows = self._db.read(
+            "SELECT run_id FROM runs WHERE wake_at IS NOT NULL AND wake_at <= ? "
+            "ORDER BY wake_at LIMIT ?",
+            (now, limit),
+        )
+        return [row[0] for row in rows]
+
     def _interrupt(self, where: str, *args: object) -> Interrupt | None:
         row = self._db.one(f"SELECT {_COLUMNS} {where}", args)
         return codec.load_interrupt(row) if row else None
@@ -97,11 +105,14 @@ def _append(connection: sqlite3.Connection, commit: Commit) -> None:
     execute = connection.execute
     run = commit.run
     if commit.expected == 0:
-        execute("INSERT INTO runs VALUES (?, ?, ?)", (run.run_id, run.version, codec.dump_run(run)))
+        execute(
+            "INSERT INTO runs VALUES (?, ?, ?, ?)",
+            (run.run_id, run.version, run.wake_at, codec.dump_run(run)),
+        )
     else:
         moved = execute(
-            "UPDATE runs SET version = ?, head = ? WHERE run_id = ? AND version = ?",
-            (run.version, codec.dump_run(run), run.run_id, commit.expected),
+            "UPDATE runs SET version = ?, wake_at = ?, head = ? WHERE run_id = ? AND version = ?",
+            (run.version, run.wake_at, codec.dump_run(run), run.run_id, commit.expected),
         )
         if moved.rowcount != 1:
             raise Conflict("the run has moved on")
@@ -124,8 +135,7 @@ def _append(connection: sqlite3.Connection, commit: Commit) -> None:
                 commit.at,
             ),
         )
-    if commit.conversation is not None:
-        _put_conversation(connection, commit)
+    _put_conversations(connection, commit)
     if commit.reply is not None:
         reply = commit.reply
         execute(
@@ -186,13 +196,19 @@ def _put_wait(connection: sqlite3.Connection, interrupt: Interrupt) -> None:
     )
 
 
-def _put_conversation(connection: sqlite3.Connection, commit: Commit) -> None:
-    conversation = commit.conversation
-    assert conversation is not None
-    body = codec.dump_conversation(conversation)
-    opened = any(e.type == "conversation.opened" for e in commit.events)
-    clause = "" if opened else " ON CONFLICT DO UPDATE SET body = excluded.body"
-    connection.execute(
-        f"INSERT INTO conversations VALUES (?, ?, ?){clause}",  # noqa: S608 - fixed text
-        (conversation.tenant, conversation.conversation_id, body),
-    )
+def _put_conversations(connection: sqlite3.Connection, commit: Commit) -> None:
+    """A conversation that this commit opens must be new to its tenant: the primary key says so."""
+    if not commit.conversations:
+        return
+    opened = {e.payload["conversationId"] for e in commit.events if e.type == "conversation.opened"}
+    for conversation in commit.conversations:
+        new = conversation.conversation_id in opened
+        clause = "" if new else " ON CONFLICT DO UPDATE SET body = excluded.body"
+        connection.execute(
+            f"INSERT INTO conversations VALUES (?, ?, ?){clause}",  # noqa: S608 - fixed text
+            (
+                conversation.tenant,
+                conversation.conversation_id,
+                codec.dump_conversation(conversation),
+            ),
+        )

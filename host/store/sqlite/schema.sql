@@ -12,8 +12,10 @@ CREATE UNIQUE INDEX log_by_run ON log (run_id, sequence);
 CREATE TABLE runs (
   run_id  TEXT PRIMARY KEY,
   version INTEGER NOT NULL,           -- sequence of the next event: the condition of every append
+  wake_at INTEGER,                    -- when the next delay of its workflow is over
   head    BLOB NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX runs_to_wake ON runs (wake_at) WHERE wake_at IS NOT NULL;
 
 CREATE TABLE interrupts (
   interrupt_id TEXT PRIMARY KEY,

@@ -1,0 +1,77 @@
+"""The registered workflows, and what they add to a decision: the host calls it, the rules are pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from host import ids
+from host.decisions import workflow
+from host.decisions.evolve import evolve
+from host.decisions.state import NewEvent, Policy, Principal, Run, State
+from host.decisions.steps import Step
+from schemas.errors import Refusal
+from schemas.runs import EXTERNAL_WORKFLOW
+from schemas.workflows import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Workflows by id. `notify` is where their questions go unless they say otherwise."""
+
+    workflows: Mapping[str, Workflow]
+    policy: Policy
+    notify: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, workflows: Iterable[Workflow], policy: Policy, notify: tuple[str, ...] = ()
+    ) -> Flows:
+        return cls({w.workflow_id: w for w in workflows}, policy, notify)
+
+    def check(self, workflow_id: str | None) -> None:
+        """Raise `Refusal` (`not_found`) for a workflow that is not registered."""
+        if workflow_id == EXTERNAL_WORKFLOW or workflow_id in self.workflows:
+            return
+        raise Refusal(
+            "not_found",
+            f"No workflow {workflow_id!r} here. A run that your own program drives has the "
+            f"workflowId {EXTERNAL_WORKFLOW!r}.",
+            field="workflowId",
+        )
+
+    def begin(self, state: State, events: list[NewEvent], now: int) -> list[NewEvent]:
+        """`events`, and what the workflow does first."""
+        flow = self.workflows.get(state.run.workflow_id)
+        if flow is None:
+            return events
+        after = evolve(state, events, now)
+        return events + workflow.begin(flow, after, self._step(flow, state.run, now))
+
+    def after(
+        self, state: State, interrupt_id: str, events: list[NewEvent], now: int
+    ) -> list[NewEvent]:
+        """`events`, and how the workflow goes on if they end this interrupt."""
+        flow = self.workflows.get(state.run.workflow_id)
+        if flow is None or not events:
+            return events
+        after = evolve(state, events, now)
+        ended = next(i for i in after.interrupts if i.interrupt_id == interrupt_id)
+        return events + workflow.settle(flow, after, ended, self._step(flow, state.run, now))
+
+    def elapsed(self, state: State, now: int) -> list[NewEvent]:
+        """How the workflow goes on when a delay is over; nothing if none is."""
+        flow = self.workflows.get(state.run.workflow_id)
+        if flow is None:
+            return []
+        return workflow.elapsed(flow, state, self._step(flow, state.run, now))
+
+    def _step(self, flow: Workflow, run: Run, now: int) -> Step:
+        subject = run.owner.get("subject", {}).get("subjectId", "")
+        return Step(
+            now=now,
+            mint=lambda: ids.bound(run.tenant, now),
+            principal=Principal(subject, run.tenant, kind="workload"),
+            policy=self.policy,
+            notify=self.notify if flow.notify is None else flow.notify,
+        )
