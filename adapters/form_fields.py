@@ -116,7 +116,7 @@ def _kind(
             return _array_kind(schema, root)
         case "any":
             empty = initial is MISSING or initial is ABSENT
-            return ("longtext" if empty or isinstance(initial, str) else "json"), ()
+            return ("text" if empty or isinstance(initial, str) else "json"), ()
         case _:
             return "json", ()
 

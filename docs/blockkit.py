@@ -33,19 +33,24 @@ class Reader:
         at = datetime.fromtimestamp(moment, self.now.tzinfo)
         near = {-1: "yesterday", 0: "today", 1: "tomorrow"}
         days = (at.date() - self.now.date()) // timedelta(days=1)
-        shown = pattern.replace("{date_short_pretty}", near.get(days, f"{at:%b} {at.day}, {at.year}"))
-        return shown.replace("{time}", f"{at:%I:%M %p}".lstrip("0"))
+        shown = pattern.replace(
+            "{date_short_pretty}", near.get(days, f"{at:%b} {at.day}, {at.year}")
+        )
+        return shown.replace("{time}", self.clock(at))
+
+    def clock(self, at: datetime) -> str:
+        """The time of day, with twelve hours."""
+        return f"{at.astimezone(self.now.tzinfo):%I:%M %p}".lstrip("0")
 
 
-def message(blocks: Sequence[Block], reader: Reader, posted: datetime, edited: bool = False) -> str:
+def message(blocks: Sequence[Block], reader: Reader, posted: datetime) -> str:
     """One message of the app, as it stands in a channel."""
     body = "".join(_block(block, reader) for block in blocks)
-    mark = ' <span class="edited">(edited)</span>' if edited else ""
     return (
         '<div class="message"><div class="avatar">S</div><div class="beside">'
-        f'<div class="who"><b>Sayso</b><i>APP</i><span>{posted:%I:%M %p}</span></div>'
-        f'<div class="blocks">{body}</div>{mark}</div></div>'
-    ).replace("<span>0", "<span>")
+        f'<div class="who"><b>Sayso</b><i>APP</i><span>{reader.clock(posted)}</span></div>'
+        f'<div class="blocks">{body}</div></div></div>'
+    )
 
 
 def modal(view: Block, reader: Reader) -> str:
@@ -79,11 +84,12 @@ def _block(block: Block, reader: Reader) -> str:
 
 def _text(text: Block, reader: Reader) -> str:
     """A text object. mrkdwn arrives escaped; plain text doesn't."""
+    words: str = text["text"]
     if text["type"] == "plain_text":
-        return html.escape(text["text"]).replace("\n", "<br>")
+        return html.escape(words).replace("\n", "<br>")
     shown, at = "", 0
-    for found in _MRKDWN.finditer(text["text"]):
-        shown += text["text"][at : found.start()].replace("\n", "<br>")
+    for found in _MRKDWN.finditer(words):
+        shown += words[at : found.start()].replace("\n", "<br>")
         if found["fence"] is not None:
             shown += f"<pre>{found['fence']}</pre>"
         elif found["bold"] is not None:
@@ -91,7 +97,7 @@ def _text(text: Block, reader: Reader) -> str:
         else:
             shown += reader.words(int(found["moment"]), found["format"])
         at = found.end()
-    return shown + text["text"][at:].replace("\n", "<br>")
+    return shown + words[at:].replace("\n", "<br>")
 
 
 def _header(block: Block, reader: Reader) -> str:
@@ -122,7 +128,11 @@ def _divider(block: Block, reader: Reader) -> str:
 
 
 def _rich_text(block: Block, reader: Reader) -> str:
-    tags = {"rich_text_section": "div", "rich_text_preformatted": "pre", "rich_text_quote": "blockquote"}
+    tags = {
+        "rich_text_section": "div",
+        "rich_text_preformatted": "pre",
+        "rich_text_quote": "blockquote",
+    }
     shown = ""
     for part in block["elements"]:
         tag = tags[part["type"]]
@@ -201,7 +211,7 @@ body { background: #fff; color: #1d1c1d; font: 15px/1.467 Lato, "Liberation Sans
 .who b { font-weight: 900; }
 .who i { font-style: normal; font-size: 10px; font-weight: 700; color: #616061; background: #eeeded;
   border-radius: 2px; padding: 1px 4px; }
-.who span, .edited { font-size: 12px; color: #616061; }
+.who span { font-size: 12px; color: #616061; }
 .blocks { max-width: 560px; }
 .block { margin: 8px 0; overflow-wrap: anywhere; }
 .block.header { margin: 10px 0 4px; }
@@ -209,7 +219,8 @@ h2 { font-size: 18px; line-height: 1.33; font-weight: 900; }
 .fields { display: grid; grid-template-columns: 1fr 1fr; gap: 4px 16px; }
 pre { font: 12px/1.5 Monaco, Menlo, "Liberation Mono", monospace; white-space: pre-wrap; background: #f8f8f8;
   border: 1px solid #dddddd; border-radius: 4px; padding: 8px; margin: 4px 0; }
-code { font: 12px "Liberation Mono", monospace; color: #c01343; border: 1px solid #ddd; border-radius: 3px; padding: 1px 3px; }
+code { font: 12px "Liberation Mono", monospace; color: #c01343; border: 1px solid #ddd;
+  border-radius: 3px; padding: 1px 3px; }
 blockquote { border-left: 4px solid #ddd; padding-left: 12px; }
 hr { border: 0; border-top: 1px solid #ddd; }
 .context { font-size: 13px; color: #616061; display: flex; flex-wrap: wrap; gap: 2px 8px; }
@@ -218,7 +229,8 @@ hr { border: 0; border-top: 1px solid #ddd; }
   border: 1px solid rgba(29, 28, 29, .3); font-weight: 700; font-size: 15px; background: #fff; }
 .button.primary { background: #007a5a; border-color: #007a5a; color: #fff; }
 .button.danger { background: #e01e5a; border-color: #e01e5a; color: #fff; }
-.modal { border: 1px solid #ddd; border-radius: 8px; box-shadow: 0 8px 28px rgba(0, 0, 0, .14); width: 520px; margin: 6px auto 14px; }
+.modal { border: 1px solid #ddd; border-radius: 8px; box-shadow: 0 8px 28px rgba(0, 0, 0, .14);
+  width: 520px; margin: 6px auto 14px; }
 .top { display: flex; align-items: center; gap: 10px; padding: 16px 20px 12px; }
 .top h1 { flex: 1; font-size: 22px; font-weight: 900; line-height: 1.2; }
 .top span { color: #616061; }
@@ -228,7 +240,8 @@ hr { border: 0; border-top: 1px solid #ddd; }
 label { display: block; font-weight: 700; margin-bottom: 6px; }
 .optional { font-weight: 400; color: #616061; }
 .hint { font-size: 13px; color: #616061; margin-top: 6px; }
-.entry { border: 1px solid rgba(29, 28, 29, .5); border-radius: 4px; min-height: 40px; padding: 8px 12px; display: flex; justify-content: space-between; }
+.entry { border: 1px solid rgba(29, 28, 29, .5); border-radius: 4px; min-height: 40px;
+  padding: 8px 12px; display: flex; justify-content: space-between; }
 .entry.tall { min-height: 84px; }
 .blank, .arrow { color: #8a8a8a; }
 .option { display: flex; align-items: center; gap: 8px; padding: 3px 0; }

@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -24,7 +24,7 @@ from adapters.channel import Delivery
 from adapters.email.render import question
 from adapters.slack import modal
 from adapters.slack.render import card as slack_card
-from adapters.views import Card
+from adapters.views import Card, Form
 from adapters.web.pages import card_page
 from adapters.web.render import card_html
 
@@ -41,6 +41,8 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-lcd-text",
+    "--font-render-hinting=none",
 ]
 _ZONE = ZoneInfo("Europe/Berlin")
 _MAIL = """<!doctype html><meta charset="utf-8"><style>
@@ -48,30 +50,33 @@ body { margin: 0; font: 14px/1.5 "Liberation Sans", Arial, sans-serif; color: #2
 header { padding: 18px 24px 12px; border-bottom: 1px solid #e3e5e8; }
 h1 { font-size: 20px; font-weight: 400; margin: 0 0 8px; }
 p { margin: 0; color: #5f6368; } b { color: #202124; }
-</style><div class="shot"><header><h1>{subject}</h1><p><b>Sayso</b> &lt;sayso@example.com&gt;<br>to {to}</p></header>
+</style><div class="shot"><header><h1>{subject}</h1>
+<p><b>Sayso</b> &lt;sayso@example.com&gt;<br>to {to}</p></header>
 {body}</div>"""
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture: a document, the element that is shown, and how wide the window is."""
+    """One picture: a document, the element that is shown, how wide the window is, and how many
+    pixels of the picture one of its own is."""
 
     name: str
     document: str
     element: str
     width: int
     dark: bool = False
+    scale: float = 2
 
 
 def shots() -> Iterator[Shot]:
     """All pictures of the documentation."""
     asked, decided = scenario.refund(), scenario.refunded()
-    yield _slack("slack-approval", asked, edited=False)
-    yield _slack("slack-outcome", decided, edited=True)
+    yield _slack("slack-approval", asked, scenario.ASKED)
+    yield _slack("slack-outcome", decided, scenario.DECIDED)
     yield _modal(scenario.questions())
     page = _answer_page(replace(asked, link=LINK))
-    yield Shot("answer-page", page, "body", 560)
-    yield Shot("answer-page-dark", page, "body", 560, dark=True)
+    yield Shot("answer-page", page, "body", 720, scale=1.5)
+    yield Shot("answer-page-dark", page, "body", 720, dark=True, scale=1.5)
     yield _mail(asked)
 
 
@@ -79,7 +84,7 @@ def draw(browser: Browser, shot: Shot) -> Path:
     """Write one PNG. Raises `ValueError` when it is too large to be in a repository."""
     context = browser.new_context(
         viewport={"width": shot.width, "height": 400},
-        device_scale_factor=2,
+        device_scale_factor=shot.scale,
         color_scheme="dark" if shot.dark else "light",
     )
     tab = context.new_page()
@@ -92,11 +97,9 @@ def draw(browser: Browser, shot: Shot) -> Path:
     return path
 
 
-def _slack(name: str, card: Card, *, edited: bool) -> Shot:
-    moment = (scenario.DECIDED if edited else scenario.ASKED).astimezone(_ZONE)
-    reader = blockkit.Reader(moment + timedelta(minutes=2))
-    posted = scenario.ASKED.astimezone(_ZONE)
-    body = blockkit.message(slack_card(card).blocks, reader, posted, edited)
+def _slack(name: str, card: Card, now: datetime) -> Shot:
+    reader = blockkit.Reader(now.astimezone(_ZONE))
+    body = blockkit.message(slack_card(card).blocks, reader, scenario.ASKED)
     return Shot(name, blockkit.page(body), ".shot", 620)
 
 
@@ -109,8 +112,9 @@ def _modal(card: Card) -> Shot:
 
 
 def _answer_page(card: Card) -> str:
-    forms = {action.id: form_for(card, action.id) for action in card.actions}
-    return card_html(card_page(card, reader=scenario.ADDRESS, forms=forms), "nonce")
+    forms: dict[str, Form | None] = {one.id: form_for(card, one.id) for one in card.actions}
+    page = card_page(card, reader=scenario.NAMES["ada"], forms=forms)
+    return card_html(page, "nonce")
 
 
 def _mail(card: Card) -> Shot:
@@ -119,12 +123,15 @@ def _mail(card: Card) -> Shot:
     for name, text in (
         ("subject", html.escape(mail.subject)),
         ("to", html.escape(scenario.ADDRESS)),
-        ("body", f'<iframe srcdoc="{html.escape(mail.html)}" '
-         'style="display: block; border: 0; width: 100%" scrolling="no" '
-         "onload=\"this.style.height = this.contentDocument.body.scrollHeight + 'px'\"></iframe>"),
+        (
+            "body",
+            f'<iframe srcdoc="{html.escape(mail.html)}" '
+            'style="display: block; border: 0; width: 100%" scrolling="no" '
+            "onload=\"this.style.height = this.contentDocument.body.scrollHeight + 'px'\"></iframe>",
+        ),
     ):
         document = document.replace(f"{{{name}}}", text)
-    return Shot("mail", document, ".shot", 680)
+    return Shot("mail", document, ".shot", 680, scale=1.5)
 
 
 def main() -> int:

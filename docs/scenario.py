@@ -35,7 +35,7 @@ _REFUND = {
     "data": {
         "artifactId": "4711",
         "artifactType": "order",
-        "title": "Refund 4,000.00 € to Acme Ltd",
+        "title": "Refund 4,000.00\N{NO-BREAK SPACE}€ to Acme Ltd",
         "description": "The customer sent the milling machine back within the return period, and the "
         "warehouse has confirmed that it arrived complete.",
         "artifactData": {"order": "4711", "amount": "4000.00", "currency": "EUR"},

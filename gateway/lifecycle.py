@@ -82,7 +82,7 @@ class Gateway:
 
     async def _start(self) -> None:
         settings, data = self.settings, self.settings.data_dir
-        data.mkdir(parents=True, exist_ok=True)
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._stack.enter_context(_sole(data))
         secrets = own_secrets(data)
         store = SqliteStore(data / "sayso.db")
@@ -152,7 +152,7 @@ class Gateway:
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         self._stack.callback(events.stopping.set)
-        self._stack.callback(self.host.waiters.wake_all)
+        self._stack.callback(self.host.waiters.close)
         await web.SockSite(runner, listening, backlog=1024).start()
 
     async def _health(self, _: web.Request) -> web.Response:

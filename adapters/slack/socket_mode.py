@@ -42,6 +42,7 @@ class SocketMode:
         self._bolt = bolt
         self._inflight = inflight
         self._slots = asyncio.Semaphore(settings.socket_concurrency)
+        self._taking = True
         self._stopping = asyncio.Event()
         self._ready = asyncio.Event()
         self._supervisor: asyncio.Task[None] | None = None
@@ -62,13 +63,12 @@ class SocketMode:
 
     async def stop(self) -> None:
         """Take nothing new, finish what was taken, then close."""
-        self._stopping.set()
-        if self._socket is not None:
-            self._socket.socket_mode_request_listeners.clear()
+        self._taking = False
         if late := await self._inflight.drain(self._settings.drain):
             _log.warning(
                 "slack: %d envelopes were not finished at stop; Slack sends them again", late
             )
+        self._stopping.set()  # only now: the supervisor closes the socket that the answers go by
         if self._supervisor is not None:
             await asyncio.gather(self._supervisor, return_exceptions=True)
 
@@ -121,7 +121,7 @@ class SocketMode:
 
     async def _receive(self, socket: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """Called by the SDK in a task that nobody holds; so the work gets one that is held."""
-        if not self._stopping.is_set():
+        if self._taking:
             self._inflight.start(self._handle(socket, request))
 
     async def _handle(self, socket: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from sayso import Sayso, SaysoError
 
-errors = Console(stderr=True, highlight=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def ask_and_wait(

@@ -20,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-errors = Console(stderr=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="A TOML file. Also SAYSO_CONFIG.")
@@ -80,7 +80,7 @@ def _settings(config: Path | None) -> Settings:
     try:
         return load(config)
     except SettingsError as error:
-        errors.print(str(error), style="red", markup=False, highlight=False)
+        errors.print(str(error), style="red", markup=False)
         raise typer.Exit(2) from None
 
 

@@ -21,7 +21,7 @@ _ALL_SCOPES = frozenset(
     {"runs:create", "runs:read", "runs:cancel", "approvals:respond", "webhooks:manage"}
 )
 console = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 async def run_serve(settings: Settings) -> int:

@@ -12,9 +12,13 @@ from aiosmtpd.smtp import SMTP, Envelope
 
 
 class MailServer:
-    """Use as `async with`. `mails` are (recipients, mail), in the order of their arrival."""
+    """Use as `async with`. `mails` are (recipients, mail), in the order of their arrival.
 
-    def __init__(self) -> None:
+    `port` 0 takes any free one; a server that comes back takes the one it had.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._port = port
         self.mails: list[tuple[list[str], EmailMessage]] = []
         self.senders: list[str] = []
         self.url = ""
@@ -23,7 +27,7 @@ class MailServer:
     async def __aenter__(self) -> MailServer:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: SMTP(self, loop=loop, hostname="mail.test"), "127.0.0.1", 0
+            lambda: SMTP(self, loop=loop, hostname="mail.test"), "127.0.0.1", self._port
         )
         self.url = f"smtp://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self

@@ -113,9 +113,14 @@ async def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
 
 
 async def test_one_directory_serves_one_gateway(valkey: EmbeddedValkey, tmp_path: Path) -> None:
+    second = EmbeddedValkey(tmp_path)
     with pytest.raises(RuntimeError, match="own data directory"):
-        await EmbeddedValkey(tmp_path).start()
-    assert valkey.pid is not None
+        await second.start()
+    await second.stop()  # must not take the first one's socket away
+    assert second.pid is None
+    client = Redis.from_url(valkey.url)
+    assert await client.ping()
+    await client.aclose()
 
 
 async def test_a_server_that_cannot_start_is_a_clear_error(tmp_path: Path) -> None:

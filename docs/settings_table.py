@@ -1,0 +1,195 @@
+"""Writes the tables of `docs/configuration.md` from the settings themselves.
+
+Names, types and defaults are read from `config/settings.py`; what a setting does is said here. A setting
+without its sentence, and a sentence without its setting, is an error, so the page is never behind.
+
+    python docs/settings_table.py        # rewrites the page between its two markers
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
+
+from config.settings import Settings
+
+PAGE = Path(__file__).parent / "configuration.md"
+BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
+
+HEADINGS = {
+    "": "The gateway",
+    "http": "HTTP",
+    "redis": "Redis",
+    "slack": "Slack",
+    "email": "Mail",
+    "approvals": "Who may answer",
+    "tokens": "Token keys",
+    "hooks.<name>": "Signed webhooks in: `[hooks.<name>]`",
+    "api_keys[]": "API keys: `[[api_keys]]`",
+    "people[]": "People: `[[people]]`",
+}
+
+MEANING = {
+    "data_dir": "The data folder: database, secrets, the embedded Valkey.",
+    "tenant": "The tenant of everything that names none: runs, API keys, webhook sources.",
+    "notify": "Who is told of a request that says nothing of its own, as `channel:address`. In the "
+    "environment separated by commas.",
+    "log_level": "`debug`, `info`, `warning` or `error`.",
+    "http.host": "The address to listen on. `0.0.0.0` for all of IPv4, `::` for IPv6.",
+    "http.port": "The port; 0 takes any free one and prints it.",
+    "http.public_url": "The address at which people reach the gateway; answer links begin with it. https, "
+    "or http on loopback. Unset: the address listened on.",
+    "http.max_body_bytes": "The largest request body of the API.",
+    "redis.url": "`redis://`, `rediss://` or `unix://`. Unset: a private Valkey in the data folder.",
+    "redis.prefix": "What every key in Redis begins with.",
+    "slack.bot_token": "`xoxb-…`. Setting it turns Slack on. Also `SLACK_BOT_TOKEN`.",
+    "slack.signing_secret": "Checks what Slack sends over HTTP. Also `SLACK_SIGNING_SECRET`.",
+    "slack.previous_signing_secret": "Accepted beside the current one during a rotation.",
+    "slack.app_token": "`xapp-…`. With it Sayso connects out by Socket Mode and needs no public address. "
+    "Also `SLACK_APP_TOKEN`.",
+    "slack.api_url": "The Web API, for proxies and tests.",
+    "email.smtp_url": "`smtps://user:password@host:465`, or `smtp://…:587`, which has to upgrade by "
+    "STARTTLS unless the host is loopback. Setting it turns mail on.",
+    "email.from": "The sender, as `Name <address>`.",
+    "approvals.unlisted": "Who may answer a request that lists nobody: `known` people of the directory (and "
+    "whoever was sent the question or holds a link of their own), or `anyone` whom a channel lets in. "
+    "`sayso dev` takes `anyone` unless it is set.",
+    "approvals.self_approval": "Whether the one who asked may also approve. A request may say otherwise.",
+    "approvals.ref_kinds": "Which approver references are enforced and advertised. A list of "
+    "principals always is enforced.",
+    "tokens.keys": "Signing keys of interrupt tokens by name, 32 characters or more each. Unset: one key is "
+    "made and kept in the data folder.",
+    "tokens.current": "The name of the key that signs; all of them verify. Unset: the first.",
+    "tokens.legacy_secret": "The secret of protocol version 1 tokens that are still about. Only read when "
+    "`tokens.keys` is set.",
+    "hooks.<name>.provider": "`stripe`, `github`, `standard_webhooks` or `generic_hmac`.",
+    "hooks.<name>.secrets": "Signing secrets, one to eight; the old beside the new in a rotation.",
+    "hooks.<name>.event_type": "Where the event's type stands. Unset: where the provider keeps it.",
+    "hooks.<name>.correlation": "Which members say what the event is about, by the names that a waiting run "
+    "uses.",
+    "hooks.<name>.event_id": "Where the event's id stands, which tells duplicates apart. Unset: where the "
+    "provider keeps it, else the digest of the body.",
+    "hooks.<name>.payload": "What the run is given. Unset: the whole event.",
+    "hooks.<name>.tolerance": "Seconds between the provider's clock and ours that are put up with.",
+    "hooks.<name>.tenant": "The tenant whose waits these events end. Unset: `tenant`.",
+    "api_keys[].id": "The name of the program; it asks and answers under it.",
+    "api_keys[].sha256": "The digest of its key: `sayso hash-key`.",
+    "api_keys[].tenant": "Its tenant. Unset: `tenant`.",
+    "api_keys[].scopes": "What it may do.",
+    "people[].id": "The principal: the name that approvers lists use.",
+    "people[].name": "What people are called in messages.",
+    "people[].slack": "Their Slack accounts, `<team id>/<user id>`.",
+    "people[].email": "Their mail addresses.",
+    "people[].groups": "Their groups, looked up at each decision.",
+    "people[].roles": "Their roles, looked up at each decision.",
+    "people[].override": "Whether their approval may open a gate alone that allows overrides.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `path` is its place in the TOML file; a section's name is "" at the top."""
+
+    section: str
+    path: str
+    variable: str
+    default: str
+
+
+def settings() -> list[Setting]:
+    """All settings, top level first."""
+    found = list(_of(Settings, "", "SAYSO_"))
+    order = list(HEADINGS)
+    return sorted(found, key=lambda one: order.index(one.section))
+
+
+def tables() -> str:
+    """The generated part of the page. Raises `ValueError` when `MEANING` is not complete."""
+    found = settings()
+    said, there = set(MEANING), {one.path for one in found}
+    if said != there:
+        raise ValueError(
+            f"docs/settings_table.py: MEANING lacks {sorted(there - said)} and has "
+            f"{sorted(said - there)} too many"
+        )
+    parts = []
+    for section, heading in HEADINGS.items():
+        rows = [
+            f"| {_name(one)} | {one.default} | {MEANING[one.path]} |"
+            for one in found
+            if one.section == section
+        ]
+        parts.append(
+            "\n".join([f"### {heading}", "", "| Setting | Default | |", "| - | - | - |", *rows])
+        )
+    return "\n\n".join(parts)
+
+
+def rewritten(page: str) -> str:
+    """The page with its tables made anew. Raises `ValueError` for a page without the markers."""
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} needs the lines {BEGIN} and {END}")
+    return f"{head}{begin}\n\n{tables()}\n\n{end}{tail}"
+
+
+def _name(one: Setting) -> str:
+    key = one.path.rpartition(".")[2]
+    return f"`{key}`<br>`{one.variable}`" if one.variable else f"`{key}`"
+
+
+def _of(model: type[BaseModel], section: str, prefix: str) -> Iterator[Setting]:
+    for attribute, field in model.model_fields.items():
+        key = attribute.rstrip("_")
+        path = f"{section}.{key}" if section else key
+        inner = _model_in(field.annotation)
+        if inner is None:
+            variable = f"{prefix}{key.upper()}" if prefix else ""
+            yield Setting(section, path, variable, _default(field))
+        elif get_origin(field.annotation) is dict:
+            yield from _of(inner, f"{path}.<name>", f"{prefix}{key.upper()}__<NAME>__")
+        elif get_origin(field.annotation) is tuple:
+            yield from _of(inner, f"{path}[]", "")
+        else:
+            yield from _of(inner, path, f"{prefix}{key.upper()}__")
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model of a section, or of the members of a table; None for a plain value."""
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.default
+    if field.is_required():
+        return "required"
+    if isinstance(value, SecretStr):
+        raise TypeError("a secret has no default")
+    if value in (None, "", (), {}):
+        return ""
+    if isinstance(value, frozenset):
+        value = sorted(value)
+    elif isinstance(value, tuple):
+        value = list(value)
+    elif isinstance(value, Path):
+        value = str(value) if value.is_absolute() else f"./{value}"
+    return f"`{json.dumps(value, ensure_ascii=False)}`"
+
+
+def main() -> None:
+    """Rewrite the page."""
+    PAGE.write_text(rewritten(PAGE.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
