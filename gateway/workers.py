@@ -11,6 +11,7 @@ from host.decisions.resolve import Answer
 from host.decisions.state import Principal
 from host.host import Host
 from host.store.port import ShelvedEvent, StoreUnavailable
+from host.timers import Timers
 from schemas.errors import Refusal
 
 log = structlog.get_logger("sayso.workers")
@@ -46,15 +47,16 @@ class Deadlines:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._timers = Timers(host)
 
     async def once(self) -> bool:
         due = await self._host.store.log.due(self._host.clock(), 100)
         for interrupt_id in due:
-            if await self._host.expire(interrupt_id):
+            if await self._timers.expire(interrupt_id):
                 log.info("interrupt expired", interrupt=interrupt_id)
         delayed = await self._host.store.log.to_wake(self._host.clock(), 100)
         for run_id in delayed:
-            await self._host.wake(run_id)
+            await self._timers.wake(run_id)
         return 100 in (len(due), len(delayed))
 
     async def run(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from host import ids
@@ -13,6 +13,9 @@ from host.decisions.steps import Step
 from schemas.errors import Refusal
 from schemas.runs import EXTERNAL_WORKFLOW
 from schemas.workflows import Workflow
+
+Recorded = Callable[[str], NewEvent | None]
+"""The recorded end of an interrupt, by its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,24 @@ class Flows:
             field="workflowId",
         )
 
-    def begin(self, state: State, events: list[NewEvent], now: int) -> list[NewEvent]:
-        """`events`, and what the workflow does first."""
+    def begin(
+        self, state: State, events: list[NewEvent], now: int, recorded: Recorded | None = None
+    ) -> list[NewEvent]:
+        """`events`, and what the workflow does first. `recorded` gives the answers of a replay."""
         flow = self.workflows.get(state.run.workflow_id)
         if flow is None:
             return events
         after = evolve(state, events, now)
-        return events + workflow.begin(flow, after, self._step(flow, state.run, now))
+        step = self._step(flow, state.run, now, recorded)
+        return events + workflow.begin(flow, after, step)
 
     def after(
-        self, state: State, interrupt_id: str, events: list[NewEvent], now: int
+        self,
+        state: State,
+        interrupt_id: str,
+        events: list[NewEvent],
+        now: int,
+        recorded: Recorded | None = None,
     ) -> list[NewEvent]:
         """`events`, and how the workflow goes on if they end this interrupt."""
         flow = self.workflows.get(state.run.workflow_id)
@@ -57,7 +68,8 @@ class Flows:
             return events
         after = evolve(state, events, now)
         ended = next(i for i in after.interrupts if i.interrupt_id == interrupt_id)
-        return events + workflow.settle(flow, after, ended, self._step(flow, state.run, now))
+        step = self._step(flow, state.run, now, recorded)
+        return events + workflow.settle(flow, after, ended, step)
 
     def elapsed(self, state: State, now: int) -> list[NewEvent]:
         """How the workflow goes on when a delay is over; nothing if none is."""
@@ -66,7 +78,7 @@ class Flows:
             return []
         return workflow.elapsed(flow, state, self._step(flow, state.run, now))
 
-    def _step(self, flow: Workflow, run: Run, now: int) -> Step:
+    def _step(self, flow: Workflow, run: Run, now: int, recorded: Recorded | None = None) -> Step:
         subject = run.owner.get("subject", {}).get("subjectId", "")
         return Step(
             now=now,
@@ -74,4 +86,5 @@ class Flows:
             principal=Principal(subject, run.tenant, kind="workload"),
             policy=self.policy,
             notify=self.notify if flow.notify is None else flow.notify,
+            recorded=recorded,
         )

@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from host import contracts, ids
+from host import contracts, history, ids
+from host.decisions import forking
 from host.decisions import request as asking
-from host.decisions.ending import already_resolved, cancelled_events, expired_events
+from host.decisions.ending import already_resolved, cancelled_events
 from host.decisions.resolve import Answer, resolve
 from host.decisions.state import (
     Conversation,
@@ -59,7 +60,7 @@ class Host:
         self.policy = policy
         self.clock = clock
         self.waiters = Waiters()
-        self._journal = Journal(store, self.waiters, clock, announce)
+        self.journal = Journal(store, self.waiters, clock, announce)
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ class Host:
             started = asking.start_run(state.run, body.inputs)
             return Decided(state, self.flows.begin(state, started, now))
 
-        after = await self._journal.change(run.run_id, load, decide, reply)
+        after = await self.journal.change(run.run_id, load, decide, reply)
         return after.run
 
     async def run(self, principal: Principal, run_id: str) -> Run:
@@ -103,7 +104,7 @@ class Host:
         self, principal: Principal, run_id: str, reason: str, reply: MakeReply | None = None
     ) -> Run:
         """Cancel a run and take back all that it asks. Raises `Refusal` (`run_terminal`)."""
-        after = await self._journal.change(
+        after = await self.journal.change(
             run_id,
             lambda: self._load_open(principal, run_id),
             lambda state, _: Decided(state, asking.cancel_run(state, reason, principal)),
@@ -119,7 +120,7 @@ class Host:
         reply: MakeReply | None = None,
     ) -> Run:
         """How an outside program ends its own run. Raises `Refusal` (`run_terminal`)."""
-        after = await self._journal.change(
+        after = await self.journal.change(
             run_id,
             lambda: self._load_open(principal, run_id),
             lambda state, _: Decided(state, asking.complete_run(state, outputs)),
@@ -150,11 +151,14 @@ class Host:
         check_schemas(payload)
         wire = payload.wire()
         old: list[Interrupt] = []
+        recorded: list[NewEvent] = []
 
         async def load() -> State:
             run = await self.run(principal, run_id)
             old[:] = [i for i in [await self.store.log.by_key(run_id, payload.key)] if i]
             talks = await self._conversations(run.tenant, wire)
+            if run.replay_of is not None and not old:
+                recorded[:] = [await history.recorded_end(self.store.log, run, payload.key)]
             return State(run, tuple(old), talks)
 
         def decide(state: State, now: int) -> Decided:
@@ -164,10 +168,13 @@ class Host:
             if follow and state.conversations:
                 where = state.conversations[0].notify
             interrupt_id = ids.bound(principal.tenant, now)
+            if recorded:
+                told = forking.short_circuit(recorded[0], interrupt_id, node_id, wire)
+                return Decided(state, told)
             ask = asking.Ask(interrupt_id, node_id, wire, where, principal, self_approval)
             return Decided(state, asking.request(state, ask, now, self.policy))
 
-        after = await self._journal.change(run_id, load, decide, reply)
+        after = await self.journal.change(run_id, load, decide, reply)
         if old and old[0].node_id != node_id:
             raise Refusal(
                 "validation_error",
@@ -209,8 +216,8 @@ class Host:
             events = resolve(state, answer, now, self.policy, contracts.validate)
             return Decided(state, self.flows.after(state, interrupt_id, events, now))
 
-        return await self._journal.change(
-            found.run_id, lambda: self._load(found.run_id, interrupt_id), decide, reply
+        return await self.journal.change(
+            found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
         )
 
     async def cancel(
@@ -230,47 +237,10 @@ class Host:
             events = cancelled_events(state.interrupt, reason, principal.id, name)
             return Decided(state, events)
 
-        after = await self._journal.change(
-            found.run_id, lambda: self._load(found.run_id, interrupt_id), decide, reply
+        after = await self.journal.change(
+            found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
         )
         return after.interrupt
-
-    async def expire(self, interrupt_id: str) -> bool:
-        """Let a passed deadline have its effect, once. False when there was nothing (more) to do."""
-        found = await self.store.log.interrupt(interrupt_id)
-        if found is None or found.deadline is None:
-            return False
-        fired: list[bool] = []
-
-        def decide(state: State, now: int) -> Decided:
-            interrupt = state.interrupt
-            late = interrupt.deadline is not None and now >= interrupt.deadline
-            if interrupt.status != "open" or not late:
-                return Decided(state, [])
-            fired.append(True)
-            events = expired_events(interrupt, now, self.policy.aliases)
-            return Decided(state, self.flows.after(state, interrupt_id, events, now))
-
-        await self._journal.change(
-            found.run_id, lambda: self._load(found.run_id, interrupt_id), decide
-        )
-        return bool(fired)
-
-    async def wake(self, run_id: str) -> bool:
-        """Let a run go on whose delay is over. False when there was nothing (more) to do."""
-        moved: list[NewEvent] = []
-
-        async def load() -> State:
-            run = await self.store.log.run(run_id)
-            assert run is not None
-            return State(run)
-
-        def decide(state: State, now: int) -> Decided:
-            moved[:] = [] if state.run.status in TERMINAL else self.flows.elapsed(state, now)
-            return Decided(state, moved)
-
-        await self._journal.change(run_id, load, decide)
-        return bool(moved)
 
     # --- waiting ----------------------------------------------------------------------------------
 
@@ -300,7 +270,7 @@ class Host:
                     return found
                 await _wait(changed, left)
 
-    async def _load(self, run_id: str, interrupt_id: str) -> State:
+    async def load(self, run_id: str, interrupt_id: str) -> State:
         run = await self.store.log.run(run_id)
         interrupt = await self.store.log.interrupt(interrupt_id)
         assert run is not None

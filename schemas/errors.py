@@ -25,6 +25,7 @@ STATUS: Final[dict[str, int]] = {
     "id_tenant_mismatch": 403,
     "not_found": 404,
     "interrupt_not_found": 404,
+    "replay_source_missing": 404,
     "protocol_version_unsupported": 406,
     "interrupt_already_resolved": 409,
     "idempotency_key_mismatch": 409,

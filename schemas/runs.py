@@ -80,6 +80,27 @@ class FinishBody(Exact):
     outputs: dict[str, Any] | None = None
 
 
+class ForkBody(Exact):
+    """Body of `POST /runs/{runId}:fork`."""
+
+    mode: Literal["replay", "branch"]
+    from_seq: Annotated[int, Field(ge=0, strict=True)] | None = None
+    run_options_overlay: dict[str, Any] | None = None
+
+
+class AgentDecision(Exact):
+    """Body of `POST /host/sayso/runs/{runId}/agent-decisions`: what an agent decided, and how sure."""
+
+    node_id: NodeId
+    agent_id: AgentId
+    decision: Any
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    key: Annotated[str, Field(min_length=1, max_length=256)]
+    notify: Annotated[list[Annotated[str, Field(max_length=400)]], Field(max_length=50)] | None = (
+        None
+    )
+
+
 class RequestInterrupt(Exact):
     """Body of `POST /host/sayso/runs/{runId}/interrupts`. `payload` is checked on its own."""
 

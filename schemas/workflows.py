@@ -31,7 +31,7 @@ class Node(Closed):
 
     id: NodeId
     type: NodeType
-    config: dict[str, Any] = {}
+    config: Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
 class Edge(Closed):

@@ -36,7 +36,7 @@ def _one(state: State, event: NewEvent, at: int) -> State:
     run = replace(state.run, version=state.run.version + 1)
     state = replace(state, run=_run(run, event))
     kind = event.type
-    if kind == "interrupt.requested":
+    if kind in ("interrupt.requested", "sayso.interrupt-replayed"):
         asked = _requested(event, state.run.run_id, at)
         return replace(state, interrupts=(asked, *state.interrupts))
     if kind.startswith("conversation."):
@@ -101,13 +101,14 @@ def _waiting(run: Run, waits: tuple[OpenWait, ...]) -> Run:
 
 def _requested(event: NewEvent, run_id: str, at: int) -> Interrupt:
     record: dict[str, Any] = event.record or {}
+    payload: dict[str, Any] = record.get("asked", event.payload)
     return Interrupt(
         interrupt_id=record["opens"],
         run_id=run_id,
         node_id=event.node_id or "",
-        key=event.payload["key"],
-        kind=event.payload["kind"],
-        payload=event.payload,
+        key=payload["key"],
+        kind=payload["kind"],
+        payload=payload,
         requested_at=at,
         requested_by=record.get("by", ""),
         deadline=record.get("deadline"),

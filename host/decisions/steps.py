@@ -14,6 +14,7 @@ from typing import Any
 from host.decisions import request as asking
 from host.decisions.ending import resolved_events
 from host.decisions.evolve import evolve
+from host.decisions.forking import short_circuit
 from host.decisions.state import NewEvent, Outcome, Policy, Principal, State
 from schemas.workflows import Node
 
@@ -22,13 +23,17 @@ DEFAULT_THRESHOLD = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a node may need beside the state: the time, ids, who started the run, whom to tell."""
+    """What a node may need beside the state: the time, ids, who started the run, whom to tell.
+
+    `recorded` is set in a replay: the end of an interrupt by its key, from the source's log.
+    """
 
     now: int
     mint: Callable[[], str]
     principal: Principal
     policy: Policy
     notify: tuple[str, ...] = ()
+    recorded: Callable[[str], NewEvent | None] | None = None
 
 
 def enter(node: Node, state: State, step: Step) -> list[NewEvent]:
@@ -190,9 +195,25 @@ def _ask(
     for name in ("timeoutMs", "resumeSchema"):
         if name in config:
             payload[name] = config[name]
+    if step.recorded is not None:
+        return _from_record(step.recorded, step, node_id, payload)
     notify = tuple(config.get("notify", step.notify))
     ask = asking.Ask(step.mint(), node_id, payload, notify, step.principal)
     return asking.request(state, ask, step.now, step.policy)
+
+
+def _from_record(
+    recorded: Callable[[str], NewEvent | None], step: Step, node_id: str, payload: dict[str, Any]
+) -> list[NewEvent]:
+    end = recorded(payload["key"])
+    if end is None:
+        error = {
+            "code": "replay_source_missing",
+            "message": "The source of this replay has no recorded answer here.",
+            "retryable": False,
+        }
+        return [NewEvent("node.failed", {"nodeId": node_id, "error": error}, node_id)]
+    return short_circuit(end, step.mint(), node_id, payload)
 
 
 _ENTER: dict[str, Callable[[Node, State, Step, int], list[NewEvent]]] = {

@@ -50,14 +50,28 @@ class Progress:
                 break
             node = self._ready.popleft()
             self.add(enter(node, self.state, self._step))
-            after = self.state.run.node(node.id)
-            if after is not None and after.status != "running":
-                self.leave(node.id)
+            self._follow(node)
         else:
             error = {"code": "internal_error", "message": "The workflow loops without a pause."}
             self.add([NewEvent("run.failed", {"error": error})])
         self._finish()
         return self.events
+
+    def _follow(self, node: Node) -> None:
+        """Go on from a node that has ended already; in a replay also when its question has."""
+        after = self.state.run.node(node.id)
+        if after is not None and after.status != "running":
+            self.leave(node.id)
+            return
+        if self._step.recorded is not None and self.state.interrupts:
+            met = self.state.interrupt
+            if met.node_id == node.id and met.status != "open":
+                self.close(met)
+
+    def close(self, interrupt: Interrupt) -> None:
+        """The interrupt of a running node has ended: end the node."""
+        self.add(node_end(self.state, interrupt, self._step))
+        self.leave(interrupt.node_id)
 
     def add(self, events: list[NewEvent]) -> None:
         self.events += events
@@ -122,22 +136,27 @@ def settle(flow: Workflow, state: State, interrupt: Interrupt, step: Step) -> li
     progress = Progress(flow, state, step)
     if node.status == "failed":  # a deadline of a kind that nobody may answer for
         progress.leave(interrupt.node_id)
-        return progress.go_on()
+    else:
+        progress.close(interrupt)
+    return progress.go_on()
+
+
+def node_end(state: State, interrupt: Interrupt, step: Step) -> list[NewEvent]:
+    """`node.completed` or `node.failed`, as the outcome of its interrupt has it."""
+    outcome, node_id = interrupt.outcome, interrupt.node_id
+    assert outcome is not None
     if interrupt.kind == "approval" and outcome.decision == "rejected":
-        error = {
-            "code": "approval_rejected",
-            "message": "The approval was rejected."
-            if interrupt.status == "resolved"
-            else "Nobody approved before the deadline.",
-            "retryable": False,
-        }
-        failed = {"nodeId": interrupt.node_id, "error": error}
-        return progress.ended(interrupt.node_id, NewEvent("node.failed", failed, interrupt.node_id))
-    if interrupt.kind == "conversation.exchange":
+        message = "The approval was rejected."
+        if interrupt.status == "expired":
+            message = "Nobody approved before the deadline."
+        error = {"code": "approval_rejected", "message": message, "retryable": False}
+        return [NewEvent("node.failed", {"nodeId": node_id, "error": error}, node_id)]
+    done: dict[str, Any] = {"nodeId": node_id, "outputs": {"value": outcome.value}}
+    completed = NewEvent("node.completed", done, node_id)
+    if interrupt.kind == "conversation.exchange" and step.recorded is None:
         name = interrupt.data["conversationId"]
-        progress.add(close_conversation(progress.state, interrupt.node_id, name, step))
-    done: dict[str, Any] = {"nodeId": interrupt.node_id, "outputs": {"value": outcome.value}}
-    return progress.ended(interrupt.node_id, NewEvent("node.completed", done, interrupt.node_id))
+        return [*close_conversation(state, node_id, name, step), completed]
+    return [completed]
 
 
 def elapsed(flow: Workflow, state: State, step: Step) -> list[NewEvent]:
