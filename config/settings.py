@@ -148,6 +148,8 @@ class Settings(BaseSettings):
     tokens: TokenKeys = TokenKeys()
     api_keys: tuple[ApiKey, ...] = ()
     people: tuple[Person, ...] = ()
+    workflows: Path | None = None
+    conformance_seed: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @model_validator(mode="before")

@@ -12,7 +12,7 @@ class Addresses:
     """The addresses that this gateway can reach. `default` is used when a request names none."""
 
     def __init__(self, channels: Mapping[str, Channel], default: Sequence[str]) -> None:
-        self._channels = channels
+        self.channels = channels
         self._default = tuple(default)
 
     def check(self, notify: Sequence[str] | None) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ class Addresses:
             raise ValueError(
                 f"{text[:80]!r} is not '<channel>:<address>' (slack:#ops, email:ada@example.com, web:)"
             )
-        channel = self._channels.get(name)
+        channel = self.channels.get(name)
         if channel is None:
-            known = ", ".join(sorted(self._channels))
+            known = ", ".join(sorted(self.channels))
             raise ValueError(f"no channel {name[:40]!r} is set up here; there is {known}")
         return f"{name}:{channel.check_address(address)}"

@@ -24,6 +24,7 @@ from aiohttp import web
 from adapters.channel import Channel
 from config.settings import Settings
 from gateway import channels as wiring
+from gateway import conformance, workflows
 from gateway.addresses import Addresses
 from gateway.auth import Key, Keys
 from gateway.http import envelope
@@ -34,6 +35,7 @@ from gateway.people import People
 from gateway.pump import Pump
 from gateway.routes.discovery import DiscoveryRoutes
 from gateway.routes.events import EventRoutes
+from gateway.routes.fork import ForkRoutes
 from gateway.routes.interrupts import InterruptRoutes
 from gateway.routes.own import OwnRoutes
 from gateway.routes.runs import RunRoutes
@@ -43,6 +45,7 @@ from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
 from host.decisions.state import Policy
+from host.flows import Flows
 from host.host import Host
 from host.store.sqlite.store import SqliteStore
 from host.tokens import TokenRing
@@ -82,6 +85,10 @@ class Gateway:
 
     async def _start(self) -> None:
         settings, data = self.settings, self.settings.data_dir
+        self.workflows = workflows.load(settings.workflows)
+        if settings.conformance_seed:
+            conformance.check_harmless(settings)
+            self.workflows += conformance.fixtures()
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._stack.enter_context(_sole(data))
         secrets = own_secrets(data)
@@ -96,8 +103,11 @@ class Gateway:
             open_gates=settings.approvals.unlisted,
             ref_kinds=frozenset(settings.approvals.ref_kinds),
             self_approval=settings.approvals.self_approval,
+            check_correlation=settings.conformance_seed,
+            named_voters=settings.conformance_seed,
         )
-        self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000)
+        flows = Flows.of(self.workflows, policy, settings.notify)
+        self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000, flows=flows)
         self.people = People(settings.people)
         self.access = Access(self.host, _ring(settings, secrets), self.people)
         self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
@@ -141,6 +151,7 @@ class Gateway:
             RunRoutes(self.host, self._keys, once),
             InterruptRoutes(self.host, self.access, self._keys, once),
             events,
+            ForkRoutes(self.host, self._keys, once, self.addresses),
             OwnRoutes(self.host, self.access, self.links, self._keys, once, self.addresses),
             DiscoveryRoutes(self.host.policy),
         ):

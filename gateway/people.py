@@ -24,7 +24,7 @@ class People:
 
     def principal(self, principal_id: str, tenant: str) -> Principal:
         """By id or by any channel name (`email:ada@example.com`)."""
-        entry = self._by_id.get(principal_id) or self._by_name.get(principal_id)
+        entry = self._by_id.get(principal_id) or self._by_name.get(_folded(principal_id))
         if entry is None:
             return Principal(
                 id=principal_id, tenant=tenant, names=frozenset({principal_id}), known=False
@@ -33,19 +33,20 @@ class People:
 
     def of(self, person: Person, interrupt: Interrupt) -> Principal:
         """Somebody whom a channel vouches for, about one interrupt of one tenant."""
-        name = f"{person.channel}:{person.id}"
+        spelled = f"{person.channel}:{person.id}"
+        name = _folded(spelled)
         entry = self._by_name.get(name) or (
             self._by_id.get(person.id) if person.channel == "principal" else None
         )
         asked = person.channel in ("web", "principal") or bool(
-            {name, f"{person.channel}:@{person.id.rpartition('/')[2]}"} & set(interrupt.notify)
+            {spelled, f"{person.channel}:@{person.id.rpartition('/')[2]}"} & set(interrupt.notify)
         )
         if entry is None:
             return Principal(
                 id=name.replace("/", ":"),
                 tenant=interrupt.tenant,
                 name=person.name or person.id,
-                names=frozenset({name, name.replace("/", ":")}),
+                names=frozenset({spelled, name, name.replace("/", ":")}),
                 known=False,
                 asked=asked,
             )
@@ -64,6 +65,11 @@ class People:
     def names(self) -> dict[str, str]:
         """What people are called, by principal id."""
         return {entry.id: entry.name or entry.id for entry in self._by_id.values()}
+
+
+def _folded(name: str) -> str:
+    """A mail address is one person's in whatever case it's written; other names are as they are."""
+    return name.lower() if name.startswith("email:") else name
 
 
 def _names(entry: Entry) -> list[str]:

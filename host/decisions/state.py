@@ -53,7 +53,8 @@ class Policy:
     """What the operator chose. The defaults are the strict ones.
 
     `open_gates`: who may answer a request that lists nobody: `known` people and programs, or `anyone`
-    a channel lets in. `ref_kinds`: which approver references are resolved and enforced here.
+    a channel lets in. `ref_kinds`: which approver references are resolved and enforced here. The last
+    two are test seams: an event must repeat its wait's correlation, a caller may name the voter.
     """
 
     open_gates: Literal["known", "anyone"] = "known"
@@ -61,6 +62,7 @@ class Policy:
     self_approval: bool = True
     aliases: bool = True
     check_correlation: bool = False
+    named_voters: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,102 @@
+"""Many callers, one statement: whatever queued up while the last one ran goes with the next.
+
+Nothing lingers for a fuller batch. What is asked for now never joins a statement that is already under way,
+so a read sees everything that was committed before it was asked for. The same shape serves appends (a
+group commit) and point reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_MOST = 256
+_LANES = 2
+
+
+def _no_names(_: object) -> Iterable[Hashable]:
+    return ()
+
+
+class Batches(Generic[T, R]):
+    """Call it with one item; it answers with that item's result, or raises it.
+
+    `send` takes a batch and answers with a result or an exception for each item, in order; what it raises
+    is raised to all. `names` gives what an item claims: no two items of one batch share a name. At most
+    two batches are under way.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[list[T]], Awaitable[list[R | Exception]]],
+        names: Callable[[T], Iterable[Hashable]] = _no_names,
+    ) -> None:
+        self._send = send
+        self._names = names
+        self._queue: deque[tuple[T, asyncio.Future[R]]] = deque()
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._starting = False
+
+    async def __call__(self, item: T) -> R:
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._queue.append((item, future))
+        self._start_lane()
+        return await future
+
+    async def finish(self) -> None:
+        """Wait until nothing is queued or under way."""
+        while self._lanes:
+            await asyncio.wait(self._lanes)
+
+    def _start_lane(self) -> None:
+        """Unless one is about to start, which takes all that is queued by then."""
+        if not self._starting and len(self._lanes) < _LANES:
+            self._starting = True
+            lane = asyncio.create_task(self._lane())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+
+    async def _lane(self) -> None:
+        self._starting = False
+        while batch := self._take():
+            try:
+                results = await self._send([item for item, _ in batch])
+            except Exception as error:
+                results = [copy.copy(error) for _ in batch]
+            except asyncio.CancelledError:
+                for _, future in batch:
+                    future.cancel()
+                raise
+            for (_, future), result in zip(batch, results, strict=True):
+                if future.done():
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+
+    def _take(self) -> list[tuple[T, asyncio.Future[R]]]:
+        """The next batch, in order; what shares a name with it stays queued, as the first."""
+        batch: list[tuple[T, asyncio.Future[R]]] = []
+        later: list[tuple[T, asyncio.Future[R]]] = []
+        taken: set[Hashable] = set()
+        while self._queue and len(batch) < _MOST and len(later) < _MOST:
+            entry = self._queue.popleft()
+            if entry[1].done():  # its caller was cancelled
+                continue
+            names = set(self._names(entry[0]))
+            if taken.isdisjoint(names):
+                taken |= names
+                batch.append(entry)
+            else:
+                later.append(entry)
+        self._queue.extendleft(reversed(later))
+        if self._queue and batch:
+            self._start_lane()
+        return batch

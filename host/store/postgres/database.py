@@ -1,0 +1,133 @@
+"""One PostgreSQL database: a small pool, a deadline on every call, and errors in the port's terms.
+
+Nothing here retries: a call that fails raises `StoreUnavailable`, and the next one connects anew. A
+connection that missed its deadline is cancelled, and closed if the server doesn't answer to that either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import asyncpg
+
+from host.store.port import Conflict, StoreUnavailable
+
+T = TypeVar("T")
+
+_POOL = 8
+_GIVE_BACK_SECONDS = 1.0
+_SESSION = """
+SET default_transaction_isolation = 'read committed';
+SET default_transaction_read_only = off;
+SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;
+SET statement_timeout = {milliseconds}; SET idle_in_transaction_session_timeout = {milliseconds};
+SELECT set_config('synchronous_commit', 'on', false)
+  WHERE current_setting('synchronous_commit') = 'off';
+"""
+# Isolation: the reasoning in schema.sql is for READ COMMITTED. Plans: every statement here goes through an
+# index; a plan that was cached when a table was empty must not read it from end to end when it has grown.
+# And an answer that was acknowledged must be on the disk, whatever the database's default says.
+
+
+class Database:
+    """A pool of connections. `deadline` is in seconds and covers connecting, waiting and working."""
+
+    def __init__(self, url: str, deadline: float) -> None:
+        self._url = url
+        self._deadline = deadline
+        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+
+    async def start(self) -> None:
+        """Connect once. Raises `StoreUnavailable` with what to do."""
+        try:
+            pool = asyncpg.create_pool(
+                self._url,
+                min_size=1,
+                max_size=_POOL,
+                init=self._prepare,
+                reset=_nothing_to_reset,
+                timeout=self._deadline,
+                max_cached_statement_lifetime=0,
+                server_settings={"application_name": "sayso"},
+                target_session_attrs="read-write",
+            )
+            async with asyncio.timeout(self._deadline):
+                await pool
+        except (ValueError, asyncpg.ClientConfigurationError):
+            # The library's own text may quote the URL, and a URL may hold a password.
+            raise StoreUnavailable(
+                "The store's URL must look like postgresql://user:password@host:5432/database, with "
+                "the special characters of the password percent-encoded."
+            ) from None
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise StoreUnavailable(f"Cannot open the PostgreSQL database: {_why(error)}") from None
+        self._pool = pool
+
+    async def stop(self) -> None:
+        """Close all connections, by force when they don't close in time."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        try:
+            async with asyncio.timeout(self._deadline):
+                await pool.close()
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            pool.terminate()
+
+    async def fetch(self, sql: str, *args: Any) -> list[Any]:
+        """All rows of one statement, in one round trip. Raises as `call` does."""
+        return await self.call(lambda connection: connection.fetch(sql, *args))
+
+    async def one(self, sql: str, *args: Any) -> Any | None:
+        """The first row or None."""
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
+
+    async def call(
+        self,
+        work: Callable[[asyncpg.Connection[Any]], Awaitable[T]],
+        deadline: float | None = None,
+    ) -> T:
+        """What `work` returns, within the deadline (seconds).
+
+        Raises `Conflict` when a unique index refused; `ValueError` for text that PostgreSQL can't keep;
+        `StoreUnavailable` for everything else, whether the server is away, too slow, full or read-only.
+        """
+        if self._pool is None:
+            raise StoreUnavailable("The database is closed.")
+        try:
+            async with asyncio.timeout(deadline or self._deadline):
+                return await _on_a_connection(self._pool, work)
+        except asyncpg.IntegrityConstraintViolationError as error:
+            raise Conflict(f"a unique name is taken: {error.constraint_name}") from None
+        except (asyncpg.DataError, asyncpg.exceptions._base.DataError, UnicodeError) as error:
+            raise ValueError(f"PostgreSQL can't keep this text: {type(error).__name__}.") from None
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise StoreUnavailable(f"The database did not answer: {_why(error)}") from None
+
+    async def _prepare(self, connection: asyncpg.Connection[Any]) -> None:
+        await connection.execute(_SESSION.format(milliseconds=round(self._deadline * 900)))
+
+
+async def _on_a_connection(
+    pool: asyncpg.Pool[asyncpg.Record], work: Callable[[asyncpg.Connection[Any]], Awaitable[T]]
+) -> T:
+    connection = await pool.acquire()
+    try:
+        return await work(connection)
+    finally:
+        await pool.release(connection, timeout=_GIVE_BACK_SECONDS)
+
+
+async def _nothing_to_reset(_: object) -> None:
+    """No caller changes its session, so giving a connection back costs no round trip."""
+
+
+def _why(error: Exception) -> str:
+    """The server's first line. Details and hints, which may quote data, stay out of it."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time."
+    text = str(error.args[0] if error.args else "").partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
