@@ -14,9 +14,10 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import structlog
 from aiohttp import web
@@ -30,6 +31,7 @@ from gateway.auth import Key, Keys
 from gateway.http import envelope
 from gateway.idempotency import Idempotency
 from gateway.intake import Intake
+from gateway.keyring import KeyringFile, follow_keys
 from gateway.links import AnswerLinks
 from gateway.people import People
 from gateway.pump import Pump
@@ -39,7 +41,7 @@ from gateway.routes.fork import ForkRoutes
 from gateway.routes.interrupts import InterruptRoutes
 from gateway.routes.own import OwnRoutes
 from gateway.routes.runs import RunRoutes
-from gateway.secrets import OwnSecrets, own_secrets
+from gateway.secrets import own_secrets
 from gateway.workers import Deadlines, Housekeeping, ShelfWorker
 from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
@@ -109,7 +111,8 @@ class Gateway:
         flows = Flows.of(self.workflows, policy, settings.notify)
         self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000, flows=flows)
         self.people = People(settings.people)
-        self.access = Access(self.host, _ring(settings, secrets), self.people)
+        keys = KeyringFile(data)
+        self.access = Access(self.host, _ring(settings, keys, self.host.clock()), self.people)
         self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
         intake = Intake(self.host, self.people, self.links, wiring.tenants(settings))
         self.channels = wiring.build(
@@ -123,9 +126,17 @@ class Gateway:
             self._stack.push_async_callback(_drained, channel)
         pump = Pump(self.host, self.channels, self.people, self.links, coordination)
         for worker in (pump, Deadlines(self.host), ShelfWorker(self.host), Housekeeping(self.host)):
-            task = asyncio.create_task(worker.run(), name=type(worker).__name__)
-            self._stack.push_async_callback(_cancelled, task)
+            self._work(worker.run())
+        if not settings.tokens.keys:
+            self._work(follow_keys(keys, lambda: self._reload_keys(keys)))
         self._ready = True
+
+    def _work(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._stack.push_async_callback(_cancelled, task)
+
+    def _reload_keys(self, file: KeyringFile) -> None:
+        self.access.use(_ring(self.settings, file, self.host.clock()))
 
     async def _coordination(self) -> RedisCoordination:
         redis = self.settings.redis
@@ -227,12 +238,12 @@ def _url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _ring(settings: Settings, secrets: OwnSecrets) -> TokenRing:
+def _ring(settings: Settings, file: KeyringFile, now: int) -> TokenRing:
     tokens = settings.tokens
     keys = {kid: secret.get_secret_value() for kid, secret in tokens.keys.items()}
-    if not keys:
-        return TokenRing({"own": secrets.token}, "own")
     legacy = tokens.legacy_secret.get_secret_value() if tokens.legacy_secret else None
+    if not keys:
+        return file.read().ring(now, legacy)
     return TokenRing(keys, tokens.current or next(iter(keys)), legacy)
 
 

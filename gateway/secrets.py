@@ -1,7 +1,6 @@
 """The gateway's own secrets, made once and kept in the data folder (0600).
 
-They sign tokens, answer links and form nonces. A deployment with several replicas gives them the same
-folder, or sets the token keys in its configuration.
+They sign answer links and form nonces; token keys have a ring of their own (`gateway.keyring`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class OwnSecrets:
-    """`token` signs interrupt tokens, `links` makes answer links, `forms` signs form nonces."""
+    """`links` makes answer links, `forms` signs form nonces."""
 
-    token: str = field(repr=False)
     links: str = field(repr=False)
     forms: str = field(repr=False)
 
@@ -27,10 +25,10 @@ def own_secrets(data_dir: Path) -> OwnSecrets:
     """Read them, or make them on the first start. Raises `OSError`, `ValueError` for a broken file."""
     path = data_dir / "secrets.json"
     if not path.exists():
-        made = {name: secrets.token_urlsafe(48) for name in ("token", "links", "forms")}
+        made = {name: secrets.token_urlsafe(48) for name in ("links", "forms")}
         write_private(path, orjson.dumps(made).decode())
     raw = orjson.loads(path.read_bytes())
-    return OwnSecrets(token=raw["token"], links=raw["links"], forms=raw["forms"])
+    return OwnSecrets(links=raw["links"], forms=raw["forms"])
 
 
 def dev_api_key(data_dir: Path) -> str:

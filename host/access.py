@@ -18,7 +18,7 @@ from host.decisions.state import Interrupt, Principal, State
 from host.directory import Directory
 from host.host import Host
 from host.journal import MakeReply
-from host.tokens import DEFAULT_TTL_MS, LEGACY, TokenRing, expires_ms
+from host.tokens import DEFAULT_TTL_MS, LEGACY, LONGEST_TTL_MS, TokenRing, expires_ms
 from schemas.errors import Refusal
 from schemas.runs import TERMINAL
 from schemas.tokens import Intent, TokenClaims
@@ -31,6 +31,10 @@ class Access:
         self._host = host
         self._ring = ring
         self._directory = directory
+
+    def use(self, ring: TokenRing) -> None:
+        """Sign and verify with this ring from now on (a key was added, promoted or retired)."""
+        self._ring = ring
 
     def mint(
         self,
@@ -56,7 +60,7 @@ class Access:
                 "This request lists its approvers: name the one that the token is for as "
                 "'principal'.",
             )
-        expires = self._host.clock() + (ttl_ms or DEFAULT_TTL_MS)
+        expires = self._host.clock() + min(ttl_ms or DEFAULT_TTL_MS, LONGEST_TTL_MS)
         if interrupt.deadline is not None:
             expires = min(expires, interrupt.deadline)
         claims = TokenClaims(

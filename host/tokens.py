@@ -33,6 +33,7 @@ ALGS: Final = (ALG,)
 PREFIX: Final = "ow2"
 LEGACY: Final = "legacy"
 DEFAULT_TTL_MS: Final = 30 * 60 * 1000
+LONGEST_TTL_MS: Final = 90 * 86_400_000
 _MAX_LENGTH: Final = 4096
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from config.settings import Settings, SettingsError, load
 from gateway import logs
+from gateway.cli import keys
 
 app = typer.Typer(
     name="sayso",
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(keys.app, name="keys")
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Config = Annotated[

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gateway.keyring import KeyringFile
 from schemas.ids import path_segment
 from tests.integration.conftest import Api, approval
 
@@ -321,3 +322,21 @@ async def test_notify_is_checked_when_it_is_asked(api: Api) -> None:
 async def test_health(api: Api, method: str) -> None:
     async with api.session.request(method, api.gateway.url + "/healthz") as response:
         assert response.status == 200
+
+
+async def test_a_promoted_key_signs_without_a_restart(api: Api) -> None:
+    run = await api.run()
+    record = await api.ask(run)
+    tokens = f"/host/sayso/interrupts/{path_segment(record['interruptId'])}/tokens"
+    _, old, _ = await api.call("POST", tokens, {"intent": "inspect"})
+    file = KeyringFile(api.gateway.settings.data_dir)
+    ring, kid = file.read().add(0)
+    file.write(ring.promote(kid))
+    async with asyncio.timeout(20):
+        while True:
+            _, new, _ = await api.call("POST", tokens, {"intent": "inspect"})
+            if new["token"].split(".")[2] == kid:
+                break
+    for token in (old["token"], new["token"]):
+        status, _, _ = await api.call("GET", f"/interrupts/{token}", key=None)
+        assert status == 200
