@@ -193,7 +193,10 @@ class Host:
 
     async def at_node(self, principal: Principal, run_id: str, node_id: str) -> Interrupt:
         """The interrupt that a node waits on, else its last. Raises `Refusal` (`not_found`)."""
-        await self.run(principal, run_id)
+        run = await self.run(principal, run_id)
+        for wait in run.open:
+            if wait.node_id == node_id:
+                return await self.interrupt(principal, wait.interrupt_id)
         found = await self.store.log.by_node(run_id, node_id)
         if found is None:
             raise Refusal("not_found", "This run has no interrupt at that node.")

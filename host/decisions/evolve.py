@@ -27,30 +27,29 @@ from schemas.runs import TERMINAL, WAITING
 
 def evolve(state: State, events: Iterable[NewEvent], at: int) -> State:
     """The state after `events`, all appended at `at` (ms)."""
+    run, interrupts, talks = state.run, state.interrupts, state.conversations
+    version = run.version
     for event in events:
-        state = _one(state, event, at)
-    return state
+        version += 1
+        run = _run(run, event)
+        if event.type in _OPENING:
+            interrupts = (_requested(event, run.run_id, at), *interrupts)
+        elif event.type.startswith("conversation."):
+            talks = _conversations(talks, run.run_id, event)
+        elif event.record is not None and "interruptId" in event.record:
+            interrupts = _changed(interrupts, event, event.record, at)
+    return State(replace(run, version=version), interrupts, talks)
 
 
-def _one(state: State, event: NewEvent, at: int) -> State:
-    run = replace(state.run, version=state.run.version + 1)
-    state = replace(state, run=_run(run, event))
-    kind = event.type
-    if kind in ("interrupt.requested", "sayso.interrupt-replayed"):
-        asked = _requested(event, state.run.run_id, at)
-        return replace(state, interrupts=(asked, *state.interrupts))
-    if kind.startswith("conversation."):
-        return replace(state, conversations=_conversations(state, event))
-    record = event.record or {}
-    target = record.get("interruptId")
-    if target is None:
-        return state
-    return replace(
-        state,
-        interrupts=tuple(
-            _interrupt(i, event, record, at) if i.interrupt_id == target else i
-            for i in state.interrupts
-        ),
+_OPENING: Final = frozenset({"interrupt.requested", "sayso.interrupt-replayed"})
+
+
+def _changed(
+    interrupts: tuple[Interrupt, ...], event: NewEvent, record: dict[str, Any], at: int
+) -> tuple[Interrupt, ...]:
+    target = record["interruptId"]
+    return tuple(
+        _interrupt(i, event, record, at) if i.interrupt_id == target else i for i in interrupts
     )
 
 
@@ -143,20 +142,22 @@ def _interrupt(interrupt: Interrupt, event: NewEvent, record: dict[str, Any], at
     return interrupt
 
 
-def _conversations(state: State, event: NewEvent) -> tuple[Conversation, ...]:
+def _conversations(
+    talks: tuple[Conversation, ...], run_id: str, event: NewEvent
+) -> tuple[Conversation, ...]:
     payload = event.payload
     name = payload["conversationId"]
-    others = tuple(c for c in state.conversations if c.conversation_id != name)
+    others = tuple(c for c in talks if c.conversation_id != name)
     if event.type == "conversation.opened":
         record = event.record or {}
         opened = Conversation(
             name,
-            state.run.run_id,
+            run_id,
             title=record.get("title", ""),
             notify=tuple(record.get("notify", ())),
         )
         return (*others, opened)
-    old = state.conversation(name)
+    old = next((c for c in talks if c.conversation_id == name), None)
     if old is None:
         return others
     if event.type == "conversation.exchanged":

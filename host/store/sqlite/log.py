@@ -8,6 +8,7 @@ from host.decisions.state import Conversation, Interrupt, Run
 from host.store import codec
 from host.store.port import Commit, Conflict, Page, StoredEvent
 from host.store.sqlite.database import Database
+from host.store.sqlite.recent import Recent
 
 _COLUMNS = (
     "i.interrupt_id, i.run_id, i.node_id, i.key, i.kind, i.status, i.version, i.deadline, "
@@ -15,21 +16,40 @@ _COLUMNS = (
 )
 
 
+_RECENT = 4096
+
+
 class SqliteLog:
     """`host.store.port.Log` on one SQLite file."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._runs: Recent[Run] = Recent(_RECENT)
+        self._interrupts: Recent[Interrupt] = Recent(_RECENT)
 
     async def append(self, commit: Commit) -> None:
         await self._db.write(lambda connection: _append(connection, commit))
+        self._runs.put(commit.run.run_id, commit.run)
+        for interrupt in commit.interrupts:
+            self._interrupts.put(interrupt.interrupt_id, interrupt)
 
     async def run(self, run_id: str) -> Run | None:
-        row = self._db.one("SELECT head FROM runs WHERE run_id = ?", (run_id,))
-        return codec.load_run(row[0]) if row else None
+        run = self._runs.get(run_id)
+        if run is None:
+            row = self._db.one("SELECT head FROM runs WHERE run_id = ?", (run_id,))
+            if row is None:
+                return None
+            run = codec.load_run(row[0])
+            self._runs.put(run_id, run)
+        return run
 
     async def interrupt(self, interrupt_id: str) -> Interrupt | None:
-        return self._interrupt("WHERE i.interrupt_id = ?", interrupt_id)
+        found = self._interrupts.get(interrupt_id)
+        if found is None:
+            found = self._interrupt("WHERE i.interrupt_id = ?", interrupt_id)
+            if found is not None:
+                self._interrupts.put(interrupt_id, found)
+        return found
 
     async def by_key(self, run_id: str, key: str) -> Interrupt | None:
         return self._interrupt("WHERE i.run_id = ? AND i.key = ?", run_id, key)
