@@ -29,6 +29,7 @@ HEADINGS = {
     "slack": "Slack",
     "email": "Mail",
     "approvals": "Who may answer",
+    "protocol": "The protocol",
     "tokens": "Token keys",
     "hooks.<name>": "Signed webhooks in: `[hooks.<name>]`",
     "api_keys[]": "API keys: `[[api_keys]]`",
@@ -40,6 +41,9 @@ MEANING = {
     "tenant": "The tenant of everything that names none: runs, API keys, webhook sources.",
     "notify": "Who is told of a request that says nothing of its own, as `channel:address`. In the "
     "environment separated by commas.",
+    "workflows": "A folder of workflow definitions, one JSON file each: see [workflows.md](workflows.md).",
+    "conformance_seed": "Fixture workflows and test seams for the protocol's conformance suite. "
+    "Refuses to start beside anything that looks like production.",
     "log_level": "`debug`, `info`, `warning` or `error`.",
     "http.host": "The address to listen on. `0.0.0.0` for all of IPv4, `::` for IPv6.",
     "http.port": "The port; 0 takes any free one and prints it.",
@@ -63,8 +67,13 @@ MEANING = {
     "approvals.self_approval": "Whether the one who asked may also approve. A request may say otherwise.",
     "approvals.ref_kinds": "Which approver references are enforced and advertised. A list of "
     "principals always is enforced.",
-    "tokens.keys": "Signing keys of interrupt tokens by name, 32 characters or more each. Unset: one key is "
-    "made and kept in the data folder.",
+    "protocol.version": "Which version of the protocol is spoken. `2.45` adds to `interrupt.resolved` "
+    "who decided what; a strict consumer of `2.1` refuses those members.",
+    "protocol.legacy_aliases": "Write `approval.*` and `clarification.*` events beside the interrupt "
+    "events, for consumers of the old names.",
+    "protocol.max_streams": "How many event streams may be open at once. One more is answered 429.",
+    "tokens.keys": "Signing keys of interrupt tokens by name, 32 characters or more each. Unset: they are "
+    "made and kept in the data folder, where `sayso keys` rotates them.",
     "tokens.current": "The name of the key that signs; all of them verify. Unset: the first.",
     "tokens.legacy_secret": "The secret of protocol version 1 tokens that are still about. Only read when "
     "`tokens.keys` is set.",
@@ -103,9 +112,12 @@ class Setting:
 
 
 def settings() -> list[Setting]:
-    """All settings, top level first."""
-    found = list(_of(Settings, "", "SAYSO_"))
+    """All settings, top level first. Raises `ValueError` for a section without a heading."""
     order = list(HEADINGS)
+    found = list(_of(Settings, "", "SAYSO_"))
+    unknown = {one.section for one in found} - set(order)
+    if unknown:
+        raise ValueError(f"docs/settings_table.py: HEADINGS lacks {sorted(unknown)}")
     return sorted(found, key=lambda one: order.index(one.section))
 
 

@@ -15,6 +15,8 @@ ROOT = "/host/sayso/interrupts"
 
 def main() -> None:
     data = Path(os.environ.get("SAYSO_DATA_DIR", "var"))
+    if not (data / "dev-api-key").exists():
+        sys.exit(f"No gateway has run in {data.resolve()}: start one with `make run`.")
     key = (data / "dev-api-key").read_text().strip()
     person = {"principal": sys.argv[1]} if len(sys.argv) > 1 else {}
     with httpx.Client(

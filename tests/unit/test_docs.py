@@ -8,12 +8,13 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from config.settings import Settings, load
-from gateway import channels
+from gateway import channels, workflows
+from schemas.workflows import NodeType, TriggerRule
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -83,7 +84,7 @@ def uncommented() -> str:
 def test_the_sample_loads_as_it_is(clean_environment: pytest.MonkeyPatch) -> None:
     settings = load(SAMPLE)
     assert [person.id for person in settings.people] == ["ada", "bela"]
-    assert settings.api_keys[0].id == "billing-agent"
+    assert not settings.api_keys, "a key that everybody can read is no key"
 
 
 def test_the_sample_loads_with_everything_switched_on(
@@ -96,6 +97,7 @@ def test_the_sample_loads_with_everything_switched_on(
     clean_environment.setenv("SAYSO_EMAIL__SMTP_URL", "smtps://user:password@smtp.example.com:465")
     settings = load(whole)
     assert settings.notify == ("slack:#approvals",)
+    assert settings.api_keys[0].id == "billing-agent"
     assert sorted(build(settings)) == ["email", "slack", "web", "webhooks"]
 
 
@@ -190,3 +192,19 @@ def test_the_drawing_tells_moments_as_slack_does(hours: int, words: str) -> None
     scenario, blockkit = script("scenario"), script("blockkit")
     moment = round(scenario.ASKED.timestamp()) + hours * 3600
     assert blockkit.Reader(scenario.ASKED).words(moment, "{date_short_pretty} {time}") == words
+
+
+# --- workflows ------------------------------------------------------------------------------------
+
+
+def test_the_workflow_of_the_page_is_one() -> None:
+    example = (ROOT / "examples" / "workflows" / "refund.json").read_text("utf-8")
+    assert example in (DOCS / "workflows.md").read_text("utf-8")
+    [flow] = workflows.load(ROOT / "examples" / "workflows")
+    assert [node.id for node in flow.roots()] == ["details"]
+
+
+def test_the_page_names_every_type_of_node_and_every_rule() -> None:
+    page = (DOCS / "workflows.md").read_text("utf-8")
+    for name in (*get_args(NodeType), *get_args(TriggerRule)):
+        assert f"| `{name}`" in page
