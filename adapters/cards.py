@@ -24,6 +24,7 @@ _ACTIONS = {
 }
 _ORDER = ("accept", "edit-accept", "refine", "ask", "reject")
 _ANSWER = Action("answer", "Answer", "primary", needs="answers")
+_MOST_FACTS = 5
 _ENDED = {
     "accept": "Approved",
     "reject": "Rejected",
@@ -166,13 +167,36 @@ def _facts(interrupt: Interrupt, names: dict[str, str]) -> tuple[Fact, ...]:
             *(data.get("approverRoleRefs") or ()),
         ]
         if approvers:
-            facts.append(Fact("Decided by", ", ".join(approvers[:8])))
+            facts.append(Fact("Who may decide", ", ".join(approvers[:8])))
+        facts += _flat(data.get("artifactData")) or []
     if interrupt.kind == "external-event":
         facts += [Fact(k, str(v)) for k, v in list(data["correlation"].items())[:6]]
     return tuple(facts)
 
 
+def _flat(artifact: Any) -> list[Fact] | None:
+    """A small flat artifact reads better as labelled values than as JSON; None for any other."""
+    if not isinstance(artifact, dict) or not 0 < len(artifact) <= _MOST_FACTS:
+        return None
+    if any(isinstance(v, dict | list) or len(str(v)) > 200 for v in artifact.values()):
+        return None
+    return [Fact(_label(name), _plain(value)) for name, value in artifact.items()]
+
+
+def _label(name: str) -> str:
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in str(name)).replace("_", " ")
+    return words.strip()[:1].upper() + words.strip()[1:60]
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "–" if value is None else str(value)
+
+
 def _evidence(data: dict[str, Any]) -> str:
+    if _flat(data.get("artifactData")):
+        return ""
     for name in ("artifactData", "payload", "decision"):
         if data.get(name) is not None:
             value = data[name]

@@ -107,7 +107,7 @@ def _outcome(view: Card) -> list[b.Block]:
     if view.decided_by and view.decided_by not in outcome:
         small.append(b.plain(f"Decided by {view.decided_by}", 200))
     if view.decided_at is not None:
-        small.append(b.mrkdwn(_date(view.decided_at)))
+        small.append(b.mrkdwn(f"Decided {_date(view.decided_at)}"))
     if small:
         found.append(b.context(*small))
     if view.reason.strip():
@@ -141,7 +141,7 @@ def _deadline(view: Card) -> list[b.Block]:
         return []
     found = [b.mrkdwn(f"Open until {_date(view.deadline)}")]
     if view.at_deadline:
-        found.append(b.plain(f"Then: {view.at_deadline}", 300))
+        found.append(b.plain(view.at_deadline, 300))
     return found
 
 
@@ -159,13 +159,13 @@ def _actions(view: Card, link: str) -> list[b.Block]:
     if view.state == "open":
         web_only = unfit(view.form) if view.form is not None else ""
         for action in view.actions:
-            if not (web_only and action.needs == "answers"):
+            if not (web_only and link and action.needs == "answers"):
                 found.append(_button(view, action))
     rows: list[b.Block] = []
     if link:
         label = "Open the form" if web_only else "Open on the web"
         found.append(b.button(label, LINK_ACTION, url=link, style="primary" if web_only else ""))
-    if web_only:
+    if web_only and link:
         rows.append(b.context(b.plain(f"{web_only} Please answer it on the web.", 400)))
     if found:
         # A new block_id for each version: Slack wants one for each iteration of a message.

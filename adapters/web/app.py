@@ -75,7 +75,7 @@ class WebChannel:
     def check_address(self, address: str) -> str:
         """The web page has one address, the empty one. Raises `ValueError` for any other."""
         if address.strip():
-            raise ValueError('the web page has no addresses: write "web" alone')
+            raise ValueError('the web page has no addresses: write "web:" alone')
         return ""
 
     async def _serve(self, request: web.Request) -> web.Response:

@@ -7,6 +7,8 @@ import signal
 
 from rich.console import Console
 
+from adapters.cards import card_of
+from adapters.channel import DeliveryFailed
 from adapters.views import Person
 from config.settings import Settings
 from gateway.auth import Key, digest
@@ -14,6 +16,7 @@ from gateway.lifecycle import Gateway, StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
 from host.store.port import StoreUnavailable
+from schemas.errors import Refusal
 from schemas.payloads import check_payload
 from schemas.runs import EXTERNAL_WORKFLOW, CreateRun
 
@@ -35,7 +38,7 @@ async def run_serve(settings: Settings) -> int:
         )
         return 2
     gateway = Gateway(settings, [])
-    return await _until_stopped(gateway, None)
+    return await _until_stopped(gateway, None, dev=False)
 
 
 async def run_dev(settings: Settings, sample: bool) -> int:
@@ -46,44 +49,75 @@ async def run_dev(settings: Settings, sample: bool) -> int:
     if "unlisted" not in approvals.model_fields_set:
         approvals = approvals.model_copy(update={"unlisted": "anyone"})
         settings = settings.model_copy(update={"approvals": approvals})
+    if "notify" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"notify": ("web:",)})
     gateway = Gateway(settings, [Key("dev", digest(key), settings.tenant, _ALL_SCOPES)])
-    return await _until_stopped(gateway, _Sample(gateway) if sample else None)
+    return await _until_stopped(gateway, _Sample(gateway) if sample else None, dev=True)
 
 
-async def _until_stopped(gateway: Gateway, sample: _Sample | None) -> int:
+async def _until_stopped(gateway: Gateway, sample: _Sample | None, dev: bool) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     try:
         await gateway.start()
-    except (StartError, StoreUnavailable, ValueError, OSError) as error:
+    except (Refusal, DeliveryFailed) as error:
+        reason = error.message if isinstance(error, Refusal) else error.reason
+        errors.print(f"Sayso can't start. {reason}", style="red", markup=False)
+        return 1
+    except (StartError, StoreUnavailable, ValueError, OSError, RuntimeError) as error:
         errors.print(f"Sayso can't start. {error}", style="red", markup=False)
         return 1
     write_private(gateway.settings.data_dir / "url", gateway.url + "\n")
-    _greet(gateway)
-    showing = asyncio.create_task(sample.show()) if sample else None
+    _greet(gateway, dev)
+    showing = [asyncio.create_task(sample.show())] if sample else []
+    if dev:
+        showing.append(asyncio.create_task(_show_links(gateway)))
     await stop.wait()
     console.print("Stopping …")
-    if showing is not None:
-        showing.cancel()
+    for task in showing:
+        task.cancel()
     await gateway.stop()
     return 0
 
 
-def _greet(gateway: Gateway) -> None:
+def _greet(gateway: Gateway, dev: bool) -> None:
     data = gateway.settings.data_dir
     console.print(f"\n[bold]Sayso[/bold] listens on [bold]{gateway.url}[/bold]")
     console.print(f"  data folder  {data.resolve()}")
-    if (data / "dev-api-key").exists():
+    if dev:
         console.print(f"  API key      {dev_api_key(data)}")
     console.print(f"  channels     {', '.join(sorted(gateway.channels))}")
-    if "slack" in gateway.channels and not gateway.settings.notify:
+    if "slack" in gateway.channels and not any(
+        place.startswith("slack:") for place in gateway.settings.notify
+    ):
         console.print(
             '  Slack is connected. Invite the bot to a channel and set SAYSO_NOTIFY="slack:#channel"'
             " to post the sample there.",
             markup=False,
         )
+
+
+async def _show_links(gateway: Gateway) -> None:
+    """Print the answer page of each question that a program asks on the web from now on."""
+    tenant = gateway.settings.tenant
+    log = gateway.host.store.log
+    page = await log.interrupts(tenant, "open", 50, None)
+    seen = {asked.interrupt_id for asked in page.interrupts}
+    with gateway.host.waiters.on("messages") as changed:
+        while True:
+            await changed.wait()
+            changed.clear()
+            page = await log.interrupts(tenant, "open", 50, None)
+            for asked in reversed(page.interrupts):
+                if asked.interrupt_id in seen or "web:" not in asked.notify:
+                    continue
+                seen.add(asked.interrupt_id)
+                if asked.key != "sample":
+                    person = Person("web", "dev", "somebody with the link")
+                    link = await gateway.links.make(asked.interrupt_id, person)
+                    console.print(f"Question: {card_of(asked).title}\n  {link}", markup=False)
 
 
 class _Sample:
