@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
@@ -65,6 +66,14 @@ def ask(
     from gateway.cli.ask import ask_and_wait
 
     raise typer.Exit(ask_and_wait(title, notify, approver, timeout))
+
+
+@app.command()
+def certify(config: Config = None) -> None:
+    """Print the certification document: what is served, and every relaxed obligation with its reason."""
+    from gateway.certification import document
+
+    print(json.dumps(document(_settings(config)), indent=2))
 
 
 @app.command("hash-key")

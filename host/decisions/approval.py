@@ -55,11 +55,25 @@ def tally(data: dict[str, Any], standing: dict[str, str]) -> Tally:
     return Tally(approvals, rejects, required)
 
 
+def modern(value: dict[str, Any], offered: list[str]) -> dict[str, Any]:
+    """What a version 1 client means by `decision`: approved is accept; rejected with words is refine
+    where that is offered, else reject (protocol digest 5.1)."""
+    decision, words = value.get("decision"), value.get("feedback")
+    if "action" in value or decision not in ("approved", "rejected"):
+        return value
+    if decision == "approved":
+        return {**value, "action": "accept"}
+    if words and "refine" in offered:
+        return {**value, "action": "refine", "refineFeedback": {"scope": "whole", "text": words}}
+    return {**value, "action": "reject"}
+
+
 def read_action(interrupt: Interrupt, value: Any) -> ApprovalResume:
     """The checked resume value. Raises `Refusal` (`validation_error`)."""
     offered: list[str] = interrupt.data["actions"]
     if not isinstance(value, dict):
         raise Refusal("validation_error", "An approval is answered by an object with an 'action'.")
+    value = modern(value, offered)
     if value.get("action") not in offered:
         raise Refusal(
             "validation_error",
@@ -81,6 +95,7 @@ def vote(
     """The events of one vote, deciding or not. Raises `Refusal`: `forbidden` or `validation_error`."""
     eligible = check_eligible(interrupt, principal, policy)
     resume = read_action(interrupt, value)
+    value = modern(value, interrupt.data["actions"])
     who: dict[str, Any] = {
         "interruptId": interrupt.interrupt_id,
         "by": principal.id,

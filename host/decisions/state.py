@@ -53,14 +53,16 @@ class Policy:
     """What the operator chose. The defaults are the strict ones.
 
     `open_gates`: who may answer a request that lists nobody: `known` people and programs, or `anyone`
-    a channel lets in. `ref_kinds`: which approver references are resolved and enforced here. The last
-    two are test seams: an event must repeat its wait's correlation, a caller may name the voter.
+    a channel lets in. `ref_kinds`: which approver references are resolved and enforced here. Without
+    `enforce_lists` (a declared relaxation for test stages) anybody may answer. The last two are test
+    seams: an event must repeat its wait's correlation, a caller may name the voter.
     """
 
     open_gates: Literal["known", "anyone"] = "known"
     ref_kinds: frozenset[str] = frozenset({"principal", "group", "role"})
     self_approval: bool = True
     aliases: bool = True
+    enforce_lists: bool = True
     check_correlation: bool = False
     named_voters: bool = False
 

@@ -194,6 +194,24 @@ def test_an_incomplete_action_is_refused(value: Any, code: str) -> None:
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("value", "offered", "action"),
+    [
+        ({"decision": "approved"}, ["accept"], "accept"),
+        ({"decision": "rejected"}, ["accept", "reject"], "reject"),
+        ({"decision": "rejected", "feedback": "no"}, ["accept", "reject", "refine"], "refine"),
+        ({"decision": "rejected", "feedback": "no"}, ["accept", "reject"], "reject"),
+        ({"decision": "rejected", "action": "accept"}, ["accept"], "accept"),
+    ],
+)
+def test_what_a_version_1_client_means(
+    value: dict[str, Any], offered: list[str], action: str
+) -> None:
+    state, _ = answer(asked(approval(actions=offered)), ADA, value)
+    assert state.interrupt.outcome is not None
+    assert state.interrupt.outcome.action == action
+
+
 def test_an_action_outside_the_offer_is_refused() -> None:
     with pytest.raises(Refusal) as refused:
         answer(asked(approval(actions=["accept"])), ADA, {"action": "reject"})
