@@ -66,8 +66,7 @@ class AnswerLinks:
                 raise
             return Visitor(claims.interrupt_id, Person("web", "token"), token, may_answer=False)
         who = self._access.bearer(interrupt, claims, token)
-        channel = "principal" if claims.principal else "web"
-        person = Person(channel, who.id, who.name)
+        person = Person("principal", who.id, who.name)
         return Visitor(interrupt.interrupt_id, person, token, claims.intent == "resolve")
 
 
