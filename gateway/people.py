@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from adapters.views import Person
 from config.people import Person as Entry
@@ -33,12 +34,13 @@ class People:
 
     def of(self, person: Person, interrupt: Interrupt) -> Principal:
         """Somebody whom a channel vouches for, about one interrupt of one tenant."""
+        if person.channel == "principal":  # the holder of a token: the host has said who that is
+            found = self.principal(person.id, interrupt.tenant)
+            return replace(found, name=found.name or person.name, asked=True)
         spelled = f"{person.channel}:{person.id}"
         name = _folded(spelled)
-        entry = self._by_name.get(name) or (
-            self._by_id.get(person.id) if person.channel == "principal" else None
-        )
-        asked = person.channel in ("web", "principal") or bool(
+        entry = self._by_name.get(name)
+        asked = person.channel == "web" or bool(
             {spelled, f"{person.channel}:@{person.id.rpartition('/')[2]}"} & set(interrupt.notify)
         )
         if entry is None:
@@ -51,16 +53,7 @@ class People:
                 asked=asked,
             )
         principal = _principal(entry, interrupt.tenant)
-        return Principal(
-            id=principal.id,
-            tenant=principal.tenant,
-            name=entry.name or person.name or entry.id,
-            names=principal.names,
-            groups=principal.groups,
-            roles=principal.roles,
-            override=principal.override,
-            asked=asked,
-        )
+        return replace(principal, name=entry.name or person.name or entry.id, asked=asked)
 
     def names(self) -> dict[str, str]:
         """What people are called, by principal id."""
