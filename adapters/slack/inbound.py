@@ -119,7 +119,6 @@ class Inbound:
         if receipt is None or receipt.ok:
             return Ack()
         if receipt.code in _AGAIN and attempt < REDELIVERIES:
-            await self._give_back(found.dedupe, attempt)
             return Ack(503)
         self._inflight.start(self._note(found.place, receipt.message))
         return Ack()
@@ -241,18 +240,12 @@ class Inbound:
             return ""
 
     async def _is_new(self, key: str, attempt: int) -> bool:
-        """Whether to process this event: it was never seen, or an earlier attempt gave it back.
+        """Whether to process this event: it was never seen, or Slack says that it was not answered.
 
-        A redelivery may be the first copy that ever arrives, so its header alone says nothing.
+        A redelivery may be the only copy that was ever processed (a crash between the mark and the
+        append), so it is never dropped; the intake's own key makes an accepted reply count once.
         """
-        if await self._dedupe(key, REPLY_TTL):
-            return True
-        return attempt > 0 and not await self._dedupe(f"{key}:again:{attempt}", REPLY_TTL)
-
-    async def _give_back(self, key: str, attempt: int) -> None:
-        """Let the next redeliveries be processed, by whichever replica they reach."""
-        for later in range(attempt + 1, REDELIVERIES + 1):
-            await self._dedupe(f"{key}:again:{later}", REPLY_TTL)
+        return attempt > 0 or await self._dedupe(key, REPLY_TTL)
 
     async def _note(self, place: receive.Place, sentence: str) -> None:
         """Tell one person, and nobody else. A note that can't be delivered is logged and let go."""

@@ -76,11 +76,19 @@ class StubIntake:
     answers: list[Response] = field(default_factory=list)
     away: bool = False
 
+    kept: dict[str, Receipt] = field(default_factory=dict)
+
     async def answer(self, response: Response) -> Receipt:
+        """Idempotent by the act's key, as the contract of `Intake` has it: what counted once is told
+        again and counts no more."""
+        if response.dedupe in self.kept:
+            return self.kept[response.dedupe]
         self.answers.append(response)
         receipt = self.receipts.pop(0) if self.receipts else Receipt(True, "Recorded")
         if isinstance(receipt, Exception):
             raise receipt
+        if receipt.ok:
+            self.kept[response.dedupe] = receipt
         return receipt
 
     async def look(self, interrupt_id: str, person: Person) -> Card | None:

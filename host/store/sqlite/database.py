@@ -42,12 +42,14 @@ class Database:
     async def start(self) -> None:
         """Open the file and migrate it. Raises `StoreUnavailable` with what to do."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Before SQLite opens it: the files of the write-ahead log take over its mode.
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.chmod(self._path, 0o600)
             self._writer = self._connect()
             self._migrate(self._writer)
             self._reader = self._connect()
             self._reader.execute("PRAGMA query_only = 1")
-            os.chmod(self._path, 0o600)
         except (sqlite3.Error, OSError) as error:
             raise StoreUnavailable(f"Cannot open the database {self._path}: {error}") from error
         self._disk = ThreadPoolExecutor(1, "sqlite-commit")
