@@ -9,6 +9,7 @@ message, since it may be a secret.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,6 +33,7 @@ from pydantic_settings import (
 )
 
 from config.people import Person
+from schemas.versions import DEFAULT_VERSION, ProtocolVersion
 
 
 class SettingsError(Exception):
@@ -54,6 +56,20 @@ class Http(Section):
     @classmethod
     def _no_slash(cls, value: Any) -> Any:
         return value.rstrip("/") if isinstance(value, str) else value
+
+
+class StoreSettings(Section):
+    """Where everything is kept. Without a `url`, in one SQLite file in the data folder; several
+    gateways share a `postgresql://user:password@host:5432/database`."""
+
+    url: SecretStr = SecretStr("")
+
+    @field_validator("url")
+    @classmethod
+    def _is_postgresql(cls, value: SecretStr) -> SecretStr:
+        if not re.match(r"(postgres(ql)?://\S+)?$", value.get_secret_value()):
+            raise ValueError("must look like postgresql://user:password@host:5432/database")
+        return value
 
 
 class Redis(Section):
@@ -92,6 +108,8 @@ class Hook(Section):
     event_id: str = ""
     payload: str = ""
     tolerance: Annotated[int, Field(ge=1, le=86_400)] = 300
+    max_body: Annotated[int, Field(ge=1024, le=25 * 2**20)] = 2**20
+    signature: dict[str, str] = {}
     tenant: str = ""
 
 
@@ -104,6 +122,23 @@ class Approvals(Section):
     ref_kinds: frozenset[Literal["principal", "group", "role"]] = frozenset(
         {"principal", "group", "role"}
     )
+
+
+class Protocol(Section):
+    """Which protocol version is spoken. `legacy_aliases`: `approval.*` and `clarification.*` events
+    beside the interrupt events. `max_streams`: how many event streams may be open at once."""
+
+    version: ProtocolVersion = DEFAULT_VERSION
+    legacy_aliases: bool = True
+    max_streams: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+
+
+class Egress(Section):
+    """Where outbound webhooks may go beside public https addresses: origins, each named exactly."""
+
+    allow: tuple[
+        Annotated[str, Field(pattern=r"^https?://([A-Za-z0-9.-]+|\[[0-9a-f:.]+\]):\d{1,5}$")], ...
+    ] = ()
 
 
 class TokenKeys(Section):
@@ -140,14 +175,18 @@ class Settings(BaseSettings):
     data_dir: Path = Path("./var")
     tenant: Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")] = "main"
     notify: Annotated[tuple[str, ...], NoDecode] = ()
+    store: StoreSettings = StoreSettings()
     redis: Redis = Redis()
     slack: Slack = Slack()
     email: Email = Email()
     hooks: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")], Hook] = {}
     approvals: Approvals = Approvals()
+    protocol: Protocol = Protocol()
+    egress: Egress = Egress()
     tokens: TokenKeys = TokenKeys()
     api_keys: tuple[ApiKey, ...] = ()
     people: tuple[Person, ...] = ()
+    relaxations: dict[Literal["approver-lists"], Annotated[str, Field(min_length=8)]] = {}
     workflows: Path | None = None
     conformance_seed: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -30,6 +30,7 @@ HEADINGS = {
     "email": "Mail",
     "approvals": "Who may answer",
     "protocol": "The protocol",
+    "egress": "Webhooks out",
     "tokens": "Token keys",
     "hooks.<name>": "Signed webhooks in: `[hooks.<name>]`",
     "api_keys[]": "API keys: `[[api_keys]]`",
@@ -72,6 +73,8 @@ MEANING = {
     "protocol.legacy_aliases": "Write `approval.*` and `clarification.*` events beside the interrupt "
     "events, for consumers of the old names.",
     "protocol.max_streams": "How many event streams may be open at once. One more is answered 429.",
+    "egress.allow": "Receivers of outbound webhooks beside public https ones, as exact origins with their "
+    "port: `[\"http://127.0.0.1:9999\"]`. Each one is listed in the certification document.",
     "tokens.keys": "Signing keys of interrupt tokens by name, 32 characters or more each. Unset: they are "
     "made and kept in the data folder, where `sayso keys` rotates them.",
     "tokens.current": "The name of the key that signs; all of them verify. Unset: the first.",
@@ -85,6 +88,8 @@ MEANING = {
     "hooks.<name>.event_id": "Where the event's id stands, which tells duplicates apart. Unset: where the "
     "provider keeps it, else the digest of the body.",
     "hooks.<name>.payload": "What the run is given. Unset: the whole event.",
+    "hooks.<name>.max_body": "The largest event that is read, in bytes.",
+    "hooks.<name>.signature": "For `generic_hmac`: header, digest, encoding and the like.",
     "hooks.<name>.tolerance": "Seconds between the provider's clock and ours that are put up with.",
     "hooks.<name>.tenant": "The tenant whose waits these events end. Unset: `tenant`.",
     "api_keys[].id": "The name of the program; it asks and answers under it.",

@@ -1,46 +1,42 @@
-"""Which channels this gateway has, from the settings. A new channel is one entry here."""
+"""Which channels this gateway has, from the settings. A new channel is one function and one line here.
+
+A channel that is not set up is not even imported: their libraries are most of what a start costs.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from adapters.channel import Channel, Intake, Links
-from adapters.email.app import EmailChannel
-from adapters.email.settings import EmailSettings
-from adapters.slack.app import SlackChannel
-from adapters.slack.settings import SlackSettings
 from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
-from adapters.webhooks.app import WebhooksChannel
-from adapters.webhooks.settings import HookSource
-from config.settings import Hook, Settings, Slack
+from config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What a channel is given: the way in, the answer links, dedupe, a counter of refusals."""
+
+    intake: Intake
+    links: Links
+    first: Callable[[str, float], Awaitable[bool]]
+    count: Callable[[str, str], None]
 
 
 def build(
-    settings: Settings,
-    public_url: str,
-    form_secret: str,
-    intake: Intake,
-    links: Links,
-    first: Callable[[str, float], Awaitable[bool]],
-    count: Callable[[str, str], None],
+    settings: Settings, public_url: str, form_secret: str, doors: Doors
 ) -> dict[str, Channel]:
     """The channels by name. Raises `ValueError` with the key of what is wrong."""
     web = WebSettings(public_url=public_url, secret=form_secret.encode())
-    channels: list[Channel] = [WebChannel(web, intake, links)]
+    channels: list[Channel] = [WebChannel(web, doors.intake, doors.links)]
     if settings.slack.bot_token is not None:
-        channels.append(SlackChannel(_slack(settings.slack), intake, first))
+        channels.append(_slack(settings, doors))
     if settings.email.smtp_url is not None:
-        email = EmailSettings(
-            smtp_url=settings.email.smtp_url.get_secret_value(),
-            from_address=settings.email.from_,
-            public_url=public_url,
-        )
-        channels.append(EmailChannel(email))
+        channels.append(_email(settings, public_url))
     if settings.hooks:
-        sources = {name: _source(name, hook, settings) for name, hook in settings.hooks.items()}
-        channels.append(WebhooksChannel(sources, intake, time.time, count))
+        channels.append(_webhooks(settings, doors))
     return {channel.name: channel for channel in channels}
 
 
@@ -49,7 +45,11 @@ def tenants(settings: Settings) -> dict[str, str]:
     return {name: hook.tenant or settings.tenant for name, hook in settings.hooks.items()}
 
 
-def _slack(slack: Slack) -> SlackSettings:
+def _slack(settings: Settings, doors: Doors) -> Channel:
+    from adapters.slack.app import SlackChannel
+    from adapters.slack.settings import SlackSettings
+
+    slack = settings.slack
     assert slack.bot_token is not None
     signing = (slack.signing_secret, slack.previous_signing_secret)
     secrets = tuple(s.get_secret_value() for s in signing if s is not None)
@@ -58,26 +58,49 @@ def _slack(slack: Slack) -> SlackSettings:
             "slack: set signing_secret (SLACK_SIGNING_SECRET) to receive over HTTP, or app_token "
             "(SLACK_APP_TOKEN) for Socket Mode"
         )
-    return SlackSettings(
+    chosen = SlackSettings(
         bot_token=slack.bot_token.get_secret_value(),
         signing_secrets=secrets,
         app_token=slack.app_token.get_secret_value() if slack.app_token else "",
         api_url=slack.api_url,
     )
+    return SlackChannel(chosen, doors.intake, doors.first)
 
 
-def _source(name: str, hook: Hook, settings: Settings) -> HookSource:
-    try:
-        return HookSource.build(
-            id=name,
-            provider=hook.provider,
-            secrets=tuple(s.get_secret_value() for s in hook.secrets),
-            event_type=hook.event_type,
-            correlation=hook.correlation,
-            event_id=hook.event_id,
-            payload=hook.payload,
-            tolerance=hook.tolerance,
-            tenant=hook.tenant or settings.tenant,
+def _email(settings: Settings, public_url: str) -> Channel:
+    from adapters.email.app import EmailChannel
+    from adapters.email.settings import EmailSettings
+
+    assert settings.email.smtp_url is not None
+    return EmailChannel(
+        EmailSettings(
+            smtp_url=settings.email.smtp_url.get_secret_value(),
+            from_address=settings.email.from_,
+            public_url=public_url,
         )
-    except ValueError as error:
-        raise ValueError(f"hooks.{name}: {error}") from error
+    )
+
+
+def _webhooks(settings: Settings, doors: Doors) -> Channel:
+    from adapters.webhooks.app import WebhooksChannel
+    from adapters.webhooks.settings import HookSource
+
+    sources: dict[str, HookSource] = {}
+    for name, hook in settings.hooks.items():
+        try:
+            sources[name] = HookSource.build(
+                id=name,
+                provider=hook.provider,
+                secrets=tuple(s.get_secret_value() for s in hook.secrets),
+                event_type=hook.event_type,
+                correlation=hook.correlation,
+                event_id=hook.event_id,
+                payload=hook.payload,
+                tolerance=hook.tolerance,
+                max_body=hook.max_body,
+                signature=hook.signature,
+                tenant=hook.tenant or settings.tenant,
+            )
+        except ValueError as error:
+            raise ValueError(f"hooks.{name}: {error}") from error
+    return WebhooksChannel(sources, doors.intake, time.time, doors.count)

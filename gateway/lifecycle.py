@@ -23,25 +23,31 @@ import structlog
 from aiohttp import web
 
 from adapters.channel import Channel
+from adapters.webhooks.deliver import Sender
+from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway import channels as wiring
-from gateway import conformance, workflows
+from gateway import conformance, stores, workflows
 from gateway.addresses import Addresses
 from gateway.auth import Key, Keys
-from gateway.http import envelope
+from gateway.http import PROTOCOL, envelope
 from gateway.idempotency import Idempotency
 from gateway.intake import Intake
 from gateway.keyring import KeyringFile, follow_keys
 from gateway.links import AnswerLinks
+from gateway.outbound import Outbound
 from gateway.people import People
 from gateway.pump import Pump
 from gateway.routes.discovery import DiscoveryRoutes
 from gateway.routes.events import EventRoutes
 from gateway.routes.fork import ForkRoutes
 from gateway.routes.interrupts import InterruptRoutes
+from gateway.routes.openapi import OpenApiRoutes
 from gateway.routes.own import OwnRoutes
 from gateway.routes.runs import RunRoutes
+from gateway.routes.webhooks import WebhookRoutes
 from gateway.secrets import own_secrets
+from gateway.wakeups import Wakeups
 from gateway.workers import Deadlines, Housekeeping, ShelfWorker
 from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
@@ -49,7 +55,6 @@ from host.coordination.redis import RedisCoordination
 from host.decisions.state import Policy
 from host.flows import Flows
 from host.host import Host
-from host.store.sqlite.store import SqliteStore
 from host.tokens import TokenRing
 
 log = structlog.get_logger("sayso")
@@ -92,9 +97,10 @@ class Gateway:
             conformance.check_harmless(settings)
             self.workflows += conformance.fixtures()
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._stack.enter_context(_sole(data))
+        if stores.owns_data_folder(settings):
+            self._stack.enter_context(_sole(data))
         secrets = own_secrets(data)
-        store = SqliteStore(data / "sayso.db")
+        store = stores.choose(settings)
         await store.start()
         self._stack.push_async_callback(store.stop)
         coordination = await self._coordination()
@@ -105,21 +111,28 @@ class Gateway:
             open_gates=settings.approvals.unlisted,
             ref_kinds=frozenset(settings.approvals.ref_kinds),
             self_approval=settings.approvals.self_approval,
+            aliases=settings.protocol.legacy_aliases,
+            enforce_lists="approver-lists" not in settings.relaxations,
             check_correlation=settings.conformance_seed,
             named_voters=settings.conformance_seed,
         )
         flows = Flows.of(self.workflows, policy, settings.notify)
-        self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000, flows=flows)
+        wakeups = Wakeups(coordination) if settings.redis.url is not None else None
+        announce = wakeups.announce if wakeups is not None else None
+        self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000, announce, flows=flows)
         self.people = People(settings.people)
         keys = KeyringFile(data)
         self.access = Access(self.host, _ring(settings, keys, self.host.clock()), self.people)
         self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
         intake = Intake(self.host, self.people, self.links, wiring.tenants(settings))
-        self.channels = wiring.build(
-            settings, self.url, secrets.forms, intake, self.links, coordination.first, self._count
-        )
+        doors = wiring.Doors(intake, self.links, coordination.first, self._count)
+        self.channels = wiring.build(settings, self.url, secrets.forms, doors)
         self.addresses = Addresses(self.channels, settings.notify)
         self.addresses.check(None)
+        self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
+        await self.egress.start()
+        self._stack.push_async_callback(self.egress.stop)
+        self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
         await self._serve(listening, coordination)
         for channel in self.channels.values():
             await channel.start()
@@ -127,6 +140,9 @@ class Gateway:
         pump = Pump(self.host, self.channels, self.people, self.links, coordination)
         for worker in (pump, Deadlines(self.host), ShelfWorker(self.host), Housekeeping(self.host)):
             self._work(worker.run())
+        self._work(self.outbound.run())
+        if wakeups is not None:
+            self._work(wakeups.run(self.host.waiters))
         if not settings.tokens.keys:
             self._work(follow_keys(keys, lambda: self._reload_keys(keys)))
         self._ready = True
@@ -156,15 +172,18 @@ class Gateway:
         app = web.Application(
             middlewares=[envelope], client_max_size=self.settings.http.max_body_bytes
         )
+        app[PROTOCOL] = self.settings.protocol.version
         once = Idempotency(self.host, coordination)
-        events = EventRoutes(self.host, self._keys)
+        events = EventRoutes(self.host, self._keys, self.settings.protocol.max_streams)
         for part in (
             RunRoutes(self.host, self._keys, once),
             InterruptRoutes(self.host, self.access, self._keys, once),
             events,
             ForkRoutes(self.host, self._keys, once, self.addresses),
+            WebhookRoutes(self.host, self._keys, once, self.egress, Sender(self.egress)),
             OwnRoutes(self.host, self.access, self.links, self._keys, once, self.addresses),
-            DiscoveryRoutes(self.host.policy),
+            DiscoveryRoutes(self.host.policy, self.settings.protocol.version),
+            OpenApiRoutes(self.settings.protocol.version),
         ):
             app.add_routes(part.routes())
         for channel in self.channels.values():
@@ -202,7 +221,7 @@ async def _drained(channel: Channel) -> None:
 
 @contextlib.contextmanager
 def _sole(data: Path) -> Iterator[None]:
-    """The embedded store has one process at a time: say so at once instead of failing later."""
+    """What is embedded has one process at a time: say so at once instead of failing later."""
     descriptor = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

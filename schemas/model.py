@@ -13,7 +13,11 @@ class Closed(BaseModel):
     """A closed object: a member that the model does not name is refused (protocol digest 2.8)."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        defer_build=True,
     )
 
     def wire(self) -> dict[str, object]:
