@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from aiohttp import web
 
@@ -34,8 +35,12 @@ class Caller:
     scopes: frozenset[str]
 
 
+STORED: Final = web.RequestKey("caller by a stored key", Caller)
+"""Set by `gateway.stored_keys.presenting`."""
+
+
 class Keys:
-    """The API keys of this gateway."""
+    """The API keys of the configuration, and the one that the store knows this request by."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
         self._callers = {
@@ -54,15 +59,23 @@ class Keys:
 
     def caller(self, request: web.Request, scope: str) -> Caller:
         """The caller, who has `scope`. Raises `Refusal`: `unauthenticated`, `forbidden`."""
-        kind, _, token = request.headers.get("Authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not token:
+        token = bearer(request)
+        if not token:
             raise Refusal("unauthenticated", "Send an API key: 'Authorization: Bearer <key>'.")
-        caller = self._callers.get(digest(token.strip()))
+        caller = self._callers.get(digest(token)) or request.get(STORED)
         if caller is None:
-            raise Refusal("unauthenticated", "This API key is not known here, or was revoked.")
+            raise Refusal(
+                "unauthenticated", "This API key is not known here, has expired or was revoked."
+            )
         if scope not in caller.scopes:
             raise Refusal("forbidden", f"This API key lacks the scope {scope}.", scope=scope)
         return caller
+
+
+def bearer(request: web.Request) -> str:
+    """The credential of `Authorization: Bearer`, or ""."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def digest(key: str) -> str:

@@ -6,8 +6,9 @@ it was made by; nothing that went wrong inside is told outside (protocol digest 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import orjson
 import structlog
@@ -17,16 +18,23 @@ from pydantic import BaseModel, ValidationError
 from host.store.port import StoreUnavailable
 from schemas.errors import Refusal
 from schemas.payloads import problems
+from schemas.versions import DEFAULT_VERSION, ProtocolVersion
 
 log = structlog.get_logger("sayso.http")
 
-VERSION: Final = "2.1"
+PROTOCOL: Final = web.AppKey("protocol version", str)
 VERSION_HEADER: Final = "OpenWOP-Version"
+_VERSION: Final = re.compile(r"(\d{1,9})(\.\d{1,9})?")
 _JSON: Final = "application/json"
-_OUTSIDE: Final = ("/a/", "/slack/", "/hooks/", "/host/", "/healthz", "/readyz", "/metrics")
+_OUTSIDE: Final = ("/a/", "/slack/", "/hooks/", "/host/sayso/", "/healthz", "/readyz", "/metrics")
 
 M = TypeVar("M", bound=BaseModel)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def spoken(request: web.Request) -> ProtocolVersion:
+    """The protocol version that this gateway was told to speak."""
+    return cast(ProtocolVersion, request.app.get(PROTOCOL, DEFAULT_VERSION))
 
 
 def reply(status: int, body: Any, headers: dict[str, str] | None = None) -> web.Response:
@@ -45,6 +53,15 @@ def refused(refusal: Refusal) -> web.Response:
     if refusal.code == "idempotency_in_flight":
         response.headers["Retry-After"] = "1"
     return response
+
+
+def not_modified(request: web.Request, etag: str) -> web.Response | None:
+    """304 when `If-None-Match` names `etag` (quoted), by the weak comparison that it asks for: a list,
+    `W/` and `*` are understood (RFC 9110, 13.1.2)."""
+    asked = request.if_none_match or ()
+    if all(tag.value not in ("*", etag.strip('"')) for tag in asked):
+        return None
+    return web.Response(status=304, headers={"ETag": etag})
 
 
 async def body_of(request: web.Request) -> Any:
@@ -93,19 +110,29 @@ async def envelope(request: web.Request, handler: Handler) -> web.StreamResponse
         log.exception("request failed", method=request.method, route=_route(request))
         response = refused(Refusal("internal_error", "Something went wrong here; it was logged."))
     if not response.prepared and not request.path.startswith(_OUTSIDE):
-        response.headers.setdefault(VERSION_HEADER, VERSION)
+        response.headers.setdefault(VERSION_HEADER, spoken(request))
     return response
 
 
 def _check_version(request: web.Request) -> None:
+    """Only the major version selects; what is not of the header's form names none that is served."""
     asked = request.headers.get(VERSION_HEADER)
-    if asked is None or asked.partition(".")[0] == "2" or request.path.startswith(_OUTSIDE):
+    if asked is None or request.path.startswith(_OUTSIDE):
         return
-    raise Refusal(
-        "protocol_version_unsupported",
-        "This gateway speaks protocol version 2.",
-        protocolVersions=[VERSION],
-    )
+    form = _VERSION.fullmatch(asked.strip())
+    major = int(form[1]) if form else None
+    if request.path.startswith("/v1/") and major != 1:
+        raise Refusal(
+            "protocol_version_mismatch",
+            "A path under /v1 is of protocol version 1. Leave the prefix out.",
+        )
+    if major != 2:
+        version = spoken(request)
+        raise Refusal(
+            "protocol_version_unsupported",
+            f"This gateway speaks protocol version {version}: send '{version}', '2' or no header.",
+            protocolVersions=[version],
+        )
 
 
 def _http_error(error: web.HTTPException) -> web.StreamResponse:

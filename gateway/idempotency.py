@@ -16,6 +16,7 @@ import orjson
 from aiohttp import web
 
 from gateway.http import reply
+from gateway.watch import Watch
 from host.coordination.port import Coordination
 from host.decisions.state import State
 from host.host import Host
@@ -26,6 +27,8 @@ from schemas.ids import IDEMPOTENCY_KEY
 
 Render = Callable[[State], tuple[int, dict[str, Any]]]
 _CLAIM_SECONDS = 30.0
+_REPLAYED = "OpenWOP-Idempotent-Replay"
+_RESOLVES = {"resolveInterruptByRun": "api", "resolveInterruptByToken": "token"}
 _NEVER_KEPT = frozenset({"idempotency_key_invalid", "validation_error"})
 
 
@@ -55,9 +58,10 @@ Act = Callable[[Attempt], Awaitable[tuple[int, dict[str, Any]]]]
 class Idempotency:
     """Runs mutating operations."""
 
-    def __init__(self, host: Host, coordination: Coordination) -> None:
+    def __init__(self, host: Host, coordination: Coordination, watch: Watch) -> None:
         self._host = host
         self._coordination = coordination
+        self._watch = watch
 
     async def run(
         self, request: web.Request, tenant: str, operation: str, act: Act
@@ -67,6 +71,14 @@ class Idempotency:
         Raises `Refusal`: `idempotency_key_invalid`, `idempotency_key_mismatch`,
         `idempotency_in_flight`, and what `act` raises.
         """
+        response = await self._run(request, tenant, operation, act)
+        if operation in _RESOLVES and _REPLAYED in response.headers:
+            self._watch.metrics.resolved(_RESOLVES[operation], "replayed")
+        return response
+
+    async def _run(
+        self, request: web.Request, tenant: str, operation: str, act: Act
+    ) -> web.Response:
         key = request.headers.get("Idempotency-Key")
         if key is None:
             status, body = await act(Attempt())
@@ -139,4 +151,4 @@ def _replay(found: Reply, digest: str) -> web.Response:
             "idempotency_key_mismatch",
             "This Idempotency-Key was used for another request. Use a new key for a new request.",
         )
-    return reply(found.status, found.body, {"OpenWOP-Idempotent-Replay": "true"})
+    return reply(found.status, found.body, {_REPLAYED: "true"})

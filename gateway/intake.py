@@ -19,6 +19,7 @@ from adapters.forms import errors_to_fields
 from adapters.views import Card, Form, Person, Receipt
 from gateway.links import AnswerLinks
 from gateway.people import People
+from gateway.watch import Watch
 from host.decisions.request import match_key
 from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, State
@@ -43,14 +44,26 @@ class Intake:
     """Implements `adapters.channel.Intake`."""
 
     def __init__(
-        self, host: Host, people: People, links: AnswerLinks, tenants: dict[str, str]
+        self,
+        host: Host,
+        people: People,
+        links: AnswerLinks,
+        tenants: dict[str, str],
+        watch: Watch,
     ) -> None:
         self._host = host
         self._people = people
         self._links = links
         self._tenants = tenants
+        self._watch = watch
 
     async def answer(self, response: Response) -> Receipt:
+        with self._watch.clicking(response.person.channel, response.interrupt_id) as span:
+            receipt = await self._answer(response)
+            span.note(ok=receipt.ok, code=receipt.code)
+            return receipt
+
+    async def _answer(self, response: Response) -> Receipt:
         scope = _scope(response)
         before = await self._host.store.replies.find(scope)
         if before is not None:
@@ -67,7 +80,8 @@ class Intake:
         def keep(_: State) -> Reply:
             return Reply(scope, "", 200, orjson.dumps({"message": note}))
 
-        answer = Answer(principal, value, response.person.channel)
+        via = "web" if response.person.channel == "principal" else response.person.channel
+        answer = Answer(principal, value, via)
         try:
             state = await self._host.resolve(response.interrupt_id, answer, keep)
         except AlreadyReplied as again:
@@ -122,6 +136,7 @@ class Intake:
         return "stored" if new else "duplicate"
 
     async def _again(self, kept: Reply, response: Response) -> Receipt:
+        self._watch.metrics.resolved(response.person.channel, "replayed")
         card = None
         interrupt = await self._host.store.log.interrupt(response.interrupt_id)
         if interrupt is not None:
@@ -152,5 +167,7 @@ class Intake:
 
 
 def _scope(response: Response) -> str:
-    text = "\0".join((response.person.channel, response.interrupt_id, response.dedupe))
+    """Of the act alone, not of the interrupt: a reply that is delivered again, when the next turn of
+    its thread is open already, is still the answer to the turn before."""
+    text = f"{response.person.channel}\0{response.dedupe}"
     return "act:" + hashlib.sha256(text.encode()).hexdigest()

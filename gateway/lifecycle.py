@@ -17,37 +17,46 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from aiohttp import web
 
 from adapters.channel import Channel
+from adapters.slack.app import SlackChannel
 from adapters.webhooks.deliver import Sender
 from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway import channels as wiring
 from gateway import conformance, stores, workflows
 from gateway.addresses import Addresses
+from gateway.audit import AuditWorker
 from gateway.auth import Key, Keys
+from gateway.health import Health
 from gateway.http import PROTOCOL, envelope
 from gateway.idempotency import Idempotency
 from gateway.intake import Intake
 from gateway.keyring import KeyringFile, follow_keys
 from gateway.links import AnswerLinks
+from gateway.metrics import Metrics
 from gateway.outbound import Outbound
 from gateway.people import People
 from gateway.pump import Pump
+from gateway.requests import name_request, observed
 from gateway.routes.discovery import DiscoveryRoutes
 from gateway.routes.events import EventRoutes
 from gateway.routes.fork import ForkRoutes
 from gateway.routes.interrupts import InterruptRoutes
+from gateway.routes.keys import KeyRoutes
 from gateway.routes.openapi import OpenApiRoutes
 from gateway.routes.own import OwnRoutes
 from gateway.routes.runs import RunRoutes
 from gateway.routes.webhooks import WebhookRoutes
 from gateway.secrets import own_secrets
+from gateway.stored_keys import presenting
+from gateway.tracing import Tracing, from_environment
 from gateway.wakeups import Wakeups
+from gateway.watch import Watch
 from gateway.workers import Deadlines, Housekeeping, ShelfWorker
 from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
@@ -62,21 +71,29 @@ log = structlog.get_logger("sayso")
 _DRAIN_SECONDS = 10.0
 
 
+class Routed(Protocol):
+    """What has routes of its own."""
+
+    def routes(self) -> list[web.RouteDef]: ...
+
+
 class StartError(Exception):
     """The gateway can't start. The text says what to do."""
 
 
 class Gateway:
-    """One running gateway. `keys` are the API keys beside those of the settings."""
+    """One running gateway. `keys` are the API keys beside those of the settings; `tracing` takes the
+    place of what OpenTelemetry's variables say."""
 
-    def __init__(self, settings: Settings, keys: list[Key]) -> None:
+    def __init__(self, settings: Settings, keys: list[Key], tracing: Tracing | None = None) -> None:
         self.settings = settings
         self.url = ""
         self.counts: Counter[tuple[str, str]] = Counter()
         self.channels: dict[str, Channel] = {}
         self._keys = Keys([*keys, *_configured(settings)])
         self._stack = AsyncExitStack()
-        self._ready = False
+        self._tracing = tracing
+        self.health: Health | None = None
 
     async def start(self) -> None:
         """Returns when requests are served. Raises `StartError`, `StoreUnavailable`, `ValueError`."""
@@ -87,7 +104,8 @@ class Gateway:
             raise
 
     async def stop(self) -> None:
-        self._ready = False
+        if self.health is not None:
+            self.health.phase = "stopping"
         await self._stack.aclose()
 
     async def _start(self) -> None:
@@ -100,6 +118,9 @@ class Gateway:
         if stores.owns_data_folder(settings):
             self._stack.enter_context(_sole(data))
         secrets = own_secrets(data)
+        tracing = self._tracing or from_environment()
+        self._stack.callback(tracing.stop)
+        self.watch = Watch(Metrics(lambda: self.counts, self._slack_refusals), tracing)
         store = stores.choose(settings)
         await store.start()
         self._stack.push_async_callback(store.stop)
@@ -119,12 +140,13 @@ class Gateway:
         flows = Flows.of(self.workflows, policy, settings.notify)
         wakeups = Wakeups(coordination) if settings.redis.url is not None else None
         announce = wakeups.announce if wakeups is not None else None
-        self.host = Host(store, policy, lambda: time.time_ns() // 1_000_000, announce, flows=flows)
+        clock = lambda: time.time_ns() // 1_000_000  # noqa: E731
+        self.host = Host(store, policy, clock, announce, flows=flows, observer=self.watch)
         self.people = People(settings.people)
         keys = KeyringFile(data)
         self.access = Access(self.host, _ring(settings, keys, self.host.clock()), self.people)
         self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
-        intake = Intake(self.host, self.people, self.links, wiring.tenants(settings))
+        intake = Intake(self.host, self.people, self.links, wiring.tenants(settings), self.watch)
         doors = wiring.Doors(intake, self.links, coordination.first, self._count)
         self.channels = wiring.build(settings, self.url, secrets.forms, doors)
         self.addresses = Addresses(self.channels, settings.notify)
@@ -133,19 +155,26 @@ class Gateway:
         await self.egress.start()
         self._stack.push_async_callback(self.egress.stop)
         self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
-        await self._serve(listening, coordination)
+        self.health = await self._serve(listening, coordination)
         for channel in self.channels.values():
             await channel.start()
             self._stack.push_async_callback(_drained, channel)
-        pump = Pump(self.host, self.channels, self.people, self.links, coordination)
-        for worker in (pump, Deadlines(self.host), ShelfWorker(self.host), Housekeeping(self.host)):
+        pump = Pump(self.host, self.channels, self.people, self.links, coordination, self.watch)
+        for worker in (
+            pump,
+            Deadlines(self.host),
+            ShelfWorker(self.host),
+            Housekeeping(self.host),
+            AuditWorker(self.host),
+        ):
             self._work(worker.run())
+        self._work(self.health.watch_loop())
         self._work(self.outbound.run())
         if wakeups is not None:
             self._work(wakeups.run(self.host.waiters))
         if not settings.tokens.keys:
             self._work(follow_keys(keys, lambda: self._reload_keys(keys)))
-        self._ready = True
+        self.health.phase = "serving"
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -168,38 +197,54 @@ class Gateway:
         self._stack.push_async_callback(coordination.stop)
         return coordination
 
-    async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> None:
+    async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> Health:
+        stored = presenting(self.host.store.api_keys, self.host.clock)
         app = web.Application(
-            middlewares=[envelope], client_max_size=self.settings.http.max_body_bytes
+            middlewares=[observed(self.watch), envelope, stored],
+            client_max_size=self.settings.http.max_body_bytes,
         )
+        app.on_response_prepare.append(name_request)
         app[PROTOCOL] = self.settings.protocol.version
-        once = Idempotency(self.host, coordination)
+        once = Idempotency(self.host, coordination, self.watch)
         events = EventRoutes(self.host, self._keys, self.settings.protocol.max_streams)
-        for part in (
+        health = Health(
+            self.host.store,
+            coordination,
+            self.host.waiters,
+            self.watch.metrics,
+            lambda: events.subscribers.open,
+            self.host.clock,
+        )
+        parts: tuple[Routed, ...] = (
             RunRoutes(self.host, self._keys, once),
             InterruptRoutes(self.host, self.access, self._keys, once),
             events,
             ForkRoutes(self.host, self._keys, once, self.addresses),
             WebhookRoutes(self.host, self._keys, once, self.egress, Sender(self.egress)),
-            OwnRoutes(self.host, self.access, self.links, self._keys, once, self.addresses),
+            OwnRoutes(
+                self.host, self.access, self.links, self._keys, once, self.addresses, self.watch
+            ),
+            KeyRoutes(self.host, self._keys),
             DiscoveryRoutes(self.host.policy, self.settings.protocol.version),
             OpenApiRoutes(self.settings.protocol.version),
+            health,
+        )
+        for routes in (
+            *(part.routes() for part in parts),
+            *(channel.routes() for channel in self.channels.values()),
         ):
-            app.add_routes(part.routes())
-        for channel in self.channels.values():
-            app.add_routes(channel.routes())
-        app.add_routes([web.get("/healthz", self._health)])
+            app.add_routes(routes)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         self._stack.callback(events.stopping.set)
         self._stack.callback(self.host.waiters.close)
         await web.SockSite(runner, listening, backlog=1024).start()
+        return health
 
-    async def _health(self, _: web.Request) -> web.Response:
-        if not self._ready:
-            return web.Response(status=503, text="starting\n", headers={"Retry-After": "1"})
-        return web.Response(text="ok\n")
+    def _slack_refusals(self) -> dict[str, int]:
+        slack = self.channels.get("slack")
+        return slack.refused if isinstance(slack, SlackChannel) else {}
 
     def _count(self, source: str, outcome: str) -> None:
         self.counts[(source, outcome)] += 1

@@ -2,15 +2,17 @@
 
 Level-triggered: it claims messages whose shown version is behind the wanted one, loads the interrupt as it
 is now, draws it, and has the channel post or update. Ten quick votes cost one update, a crash repeats
-harmlessly, a rate limit only delays. Turns of one conversation at one address go one after the other.
+harmlessly, a rate limit only delays. Turns of one conversation at one address go one after the other (a
+lane), and a channel that answers slowly holds up nobody but itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import secrets
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,6 +23,7 @@ from adapters.channel import Channel, Delivery, DeliveryFailed
 from adapters.views import Person
 from gateway.links import AnswerLinks
 from gateway.people import People
+from gateway.watch import Watch
 from host.coordination.port import Coordination
 from host.decisions.state import Interrupt
 from host.host import Host
@@ -29,13 +32,19 @@ from host.store.port import Message
 log = structlog.get_logger("sayso.pump")
 
 _BATCH = 64
-_LEASE_MS = 60_000
+_MOST_CLAIMED = 512  # messages that this process holds at a time, of all channels
+_SLOTS = 16  # messages on their way at a time, of one channel
+_LEASE_MS = 90_000
 _SEND_SECONDS = 45.0
 _MOST_ATTEMPTS = 25
 
 
+Lane = tuple[str, ...]
+"""What goes in order: the messages of one conversation, or of one interrupt, at one address."""
+
+
 class Pump:
-    """One per process. `start` runs it until `stop`."""
+    """One per process. Runs until it is cancelled."""
 
     def __init__(
         self,
@@ -44,47 +53,67 @@ class Pump:
         people: People,
         links: AnswerLinks,
         coordination: Coordination,
+        watch: Watch,
     ) -> None:
         self._host = host
         self._channels = channels
         self._people = people
         self._links = links
         self._coordination = coordination
+        self._watch = watch
         self._owner = secrets.token_hex(8)
-        self._slots = asyncio.Semaphore(16)
+        self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_SLOTS))
+        self._lanes: dict[Lane, deque[tuple[Message, int]]] = {}
+        self._claimed = 0
 
     async def run(self) -> None:
         """For ever. A failing store delays it; nothing ends it but cancellation."""
         with self._host.waiters.on("messages") as stale:
-            while True:
-                stale.clear()
-                try:
-                    more = await self.once()
-                except Exception as error:
-                    log.error("the pump could not work", error=repr(error))
-                    more = False
-                if not more:
+            async with asyncio.TaskGroup() as sending:
+                while True:
+                    stale.clear()
                     try:
-                        async with asyncio.timeout(1.0):
-                            await stale.wait()
-                    except TimeoutError:
-                        continue
+                        more = await self._claim(sending)
+                    except Exception as error:
+                        log.error("the pump could not work", error=repr(error))
+                        more = False
+                    if not more:
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(1.0):
+                                await stale.wait()
 
-    async def once(self) -> bool:
-        """Claim and send one batch. True when there was anything."""
-        deliveries = self._host.store.deliveries
-        claimed = await deliveries.claim(self._host.clock(), self._owner, _LEASE_MS, _BATCH)
-        lanes: dict[tuple[str, ...], list[Message]] = defaultdict(list)
+    async def _claim(self, sending: asyncio.TaskGroup) -> bool:
+        """Claim one batch and put each message into its lane. True when there was anything."""
+        room = min(_BATCH, _MOST_CLAIMED - self._claimed)
+        if room <= 0:
+            return False
+        now = self._host.clock()
+        claimed = await self._host.store.deliveries.claim(now, self._owner, _LEASE_MS, room)
+        self._claimed += len(claimed)
         for message in claimed:
-            lane = (message.thread or message.interrupt_id, message.channel, message.address)
-            lanes[lane].append(message)
-        await asyncio.gather(*(self._lane(messages) for messages in lanes.values()))
+            name = (message.thread or message.interrupt_id, message.channel, message.address)
+            lane = self._lanes.setdefault(name, deque())
+            lane.append((message, now))
+            if len(lane) == 1:
+                sending.create_task(self._drain(name, lane))
         return bool(claimed)
 
-    async def _lane(self, messages: list[Message]) -> None:
-        for message in messages:
-            async with self._slots:
-                await self._send(message)
+    async def _drain(self, name: Lane, lane: deque[tuple[Message, int]]) -> None:
+        """Send what is in a lane, one after the other, and what is put into it meanwhile."""
+        while lane:
+            message, claimed_at = lane[0]
+            try:
+                async with self._slots[message.channel]:
+                    # One that waited so long that its lease might end while it is sent is left: it
+                    # will be claimed anew, here or by another process.
+                    if self._host.clock() - claimed_at < _LEASE_MS - 1000 * _SEND_SECONDS:
+                        await self._send(message)
+            except Exception as error:
+                log.error("a delivery could not be recorded", error=repr(error))
+            lane.popleft()
+            self._claimed -= 1
+        del self._lanes[name]
+        self._host.waiters.wake("messages")
 
     async def _send(self, message: Message) -> None:
         now = self._host.clock()
@@ -96,8 +125,9 @@ class Pump:
             log.error("message is dead", interrupt=message.interrupt_id, reason=reason)
             return
         try:
-            async with asyncio.timeout(_SEND_SECONDS):
-                await self._show(channel, message, interrupt)
+            with self._watch.delivering(message.channel, interrupt):
+                async with asyncio.timeout(_SEND_SECONDS):
+                    await self._show(channel, message, interrupt)
         except DeliveryFailed as failure:
             await self._failed(message, failure)
         except TimeoutError:
@@ -132,7 +162,9 @@ class Pump:
                     await store.put_thread(*place, shown.thread_ref)
         now = self._host.clock()
         kept = await store.shown(replace(message, wanted=interrupt.version), shown.ref, now)
-        if not kept:
+        if kept:
+            self._watch.shown(message.channel, interrupt, now)
+        else:
             log.warning("a newer claim exists", interrupt=message.interrupt_id)
         self._host.waiters.wake("messages")
 
@@ -153,6 +185,8 @@ class Pump:
             backoff = min(2.0**message.attempts, 300.0) * (0.75 + random.random() / 2)  # noqa: S311
             retry_at = now + round(1000 * (failure.retry_after or backoff))
         await self._host.store.deliveries.failed(message, failure.reason, retry_at, now)
+        if retry_at is None:
+            self._watch.metrics.delivered(message.channel, "dead")
         log.log(
             30 if retry_at else 40,
             "message not delivered" if retry_at else "message is dead",

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gateway.resolvers import resolver
 from host.decisions.state import Interrupt, Run, iso
 from host.store.port import MessageStatus, StoredEvent
+from schemas.events import RESOLVED_TYPES
 from schemas.ids import path_segment
+from schemas.versions import ProtocolVersion, is_wide
 
 _SEED_RESOLVED: Final = frozenset({"nodeId", "interruptId", "kind", "resumeValue"})
-_RESOLVED_TYPES: Final = frozenset(
-    {
-        "interrupt.resolved",
-        "approval.received",
-        "approval.granted",
-        "approval.rejected",
-        "approval.overridden",
-        "clarification.resolved",
-    }
-)
+_OF_ACTION: Final = {"refineFeedback": "refine", "editedArtifactData": "edit-accept"}
 
 
-def event_doc(event: StoredEvent) -> dict[str, Any]:
-    """A RunEventDoc. `interrupt.resolved` has the four members of protocol 2.1 and no more."""
+def event_doc(event: StoredEvent, version: ProtocolVersion) -> dict[str, Any]:
+    """A RunEventDoc, as wide as the protocol version. A function of the event alone, so that stream,
+    poll and any delivery show the same bytes."""
     payload = event.payload
-    if event.type in _RESOLVED_TYPES:
-        payload = {k: v for k, v in payload.items() if k in _SEED_RESOLVED}
+    if event.type in RESOLVED_TYPES:
+        payload = _wide(event) if is_wide(version) else _seed(payload)
     doc: dict[str, Any] = {
         "eventId": event.event_id,
         "runId": event.run_id,
@@ -38,6 +33,24 @@ def event_doc(event: StoredEvent) -> dict[str, Any]:
     if event.node_id is not None:
         doc["nodeId"] = event.node_id
     return doc
+
+
+def _seed(payload: dict[str, Any]) -> dict[str, Any]:
+    """The four members that `interrupt.resolved` has at 2.1."""
+    return {k: v for k, v in payload.items() if k in _SEED_RESOLVED}
+
+
+def _wide(event: StoredEvent) -> dict[str, Any]:
+    """All members: what belongs to another action than the decided one is left in `resumeValue`."""
+    payload = {
+        k: v
+        for k, v in event.payload.items()
+        if k not in _OF_ACTION or event.payload.get("action") == _OF_ACTION[k]
+    }
+    by = resolver(event)
+    if by is not None:
+        payload["resolvedBy"] = by
+    return payload
 
 
 def snapshot(run: Run) -> dict[str, Any]:

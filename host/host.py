@@ -27,6 +27,7 @@ from host.decisions.state import (
 )
 from host.flows import Flows
 from host.journal import Decided, Journal, MakeReply
+from host.observer import Observer, Unwatched
 from host.store.port import Store, StoredEvent
 from host.waiters import Waiters
 from schemas.errors import Refusal
@@ -54,11 +55,13 @@ class Host:
         clock: Callable[[], int],
         announce: Callable[[str, State], Awaitable[None]] | None = None,
         flows: Flows | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self.flows = flows or Flows({}, policy)
         self.store = store
         self.policy = policy
         self.clock = clock
+        self.observer: Observer = observer or Unwatched()
         self.waiters = Waiters()
         self.journal = Journal(store, self.waiters, clock, announce)
 
@@ -219,9 +222,12 @@ class Host:
             events = resolve(state, answer, now, self.policy, contracts.validate)
             return Decided(state, self.flows.after(state, interrupt_id, events, now))
 
-        return await self.journal.change(
-            found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
-        )
+        with self.observer.resolving(found, answer) as settled:
+            after = await self.journal.change(
+                found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
+            )
+            settled(after)
+        return after
 
     async def cancel(
         self,

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from host.decisions.evolve import evolve
 from host.decisions.state import Interrupt, NewEvent, State
+from host.observer import traced
 from host.store.port import Commit, Conflict, NewMessage, Reply, Store
 from host.waiters import Waiters
 from schemas.errors import Refusal
@@ -76,6 +77,7 @@ class Journal:
                 decided = decide(before, now)
                 if not decided.events:
                     return decided.state
+                decided = replace(decided, events=traced(decided.events))
                 kept = reply(evolve(decided.state, decided.events, now)) if reply else None
                 try:
                     return await self._append(before, decided, now, kept)

@@ -35,12 +35,16 @@ class Waiters:
         for event in self._waiting.get(topic, ()):
             event.set()
 
-    def close(self) -> None:
-        """This process stops: whoever waits looks once more, and takes what is there for the answer."""
-        self.closed = True
+    def wake_all(self) -> None:
+        """After a gap in the news from other replicas: everybody looks again."""
         for waiting in self._waiting.values():
             for event in waiting:
                 event.set()
+
+    def close(self) -> None:
+        """This process stops: whoever waits looks once more, and takes what is there for the answer."""
+        self.closed = True
+        self.wake_all()
 
     def __len__(self) -> int:
         return sum(len(w) for w in self._waiting.values())

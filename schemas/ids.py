@@ -16,11 +16,12 @@ from schemas.errors import Refusal
 _BOUND = r"^(anon:)?[A-Za-z0-9._~-]{1,128}/[A-Za-z0-9._~-]{16,128}$"
 _NAME = r"^[A-Za-z0-9._~:-]{1,128}$"
 
-BOUND_ID: Final = re.compile(_BOUND)
-NODE_ID: Final = re.compile(_NAME)
-KEY_ID: Final = re.compile(r"^[A-Za-z0-9._~-]{1,128}$")
-TENANT_ID: Final = re.compile(r"^(anon:)?[A-Za-z0-9._~-]{1,128}$")
-IDEMPOTENCY_KEY: Final = re.compile(r"^[A-Za-z0-9._~-]{22,128}$")
+# `$` matches before a line feed at the end too; `\Z` doesn't.
+BOUND_ID: Final = re.compile(_BOUND.replace("$", r"\Z"))
+NODE_ID: Final = re.compile(_NAME.replace("$", r"\Z"))
+KEY_ID: Final = re.compile(r"^[A-Za-z0-9._~-]{1,128}\Z")
+TENANT_ID: Final = re.compile(r"^(anon:)?[A-Za-z0-9._~-]{1,128}\Z")
+IDEMPOTENCY_KEY: Final = re.compile(r"^[A-Za-z0-9._~-]{22,128}\Z")
 
 BoundId = Annotated[str, StringConstraints(pattern=_BOUND)]
 NodeId = Annotated[str, StringConstraints(pattern=_NAME)]
@@ -46,7 +47,7 @@ def from_path_segment(segment: str) -> str:
     """
     if "~" not in segment:
         return segment
-    raw = segment.encode()
+    raw = segment.encode("utf-8", "replace")
     if raw.count(b"~") != len(_ESCAPE.findall(raw)):
         raise Refusal(
             "validation_error",
@@ -57,6 +58,31 @@ def from_path_segment(segment: str) -> str:
         return _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]), raw).decode()
     except UnicodeDecodeError:
         raise Refusal("validation_error", "The id in the path is not UTF-8.") from None
+
+
+def bound_id_of(segment: str) -> str:
+    """The tenant-bound id that a path segment spells. Raises `Refusal` (`validation_error`).
+
+    A bare id, and an id that was projected twice (which decodes to one without a slash), are refused.
+    """
+    found = from_path_segment(segment)
+    if not BOUND_ID.match(found):
+        raise Refusal(
+            "validation_error",
+            "An id in a path is the whole tenant-bound id, '<tenant>/<id>', with the slash spelled "
+            "'~2F' or '%2F', encoded once.",
+        )
+    return found
+
+
+def node_id_of(segment: str) -> str:
+    """The node id that a path segment spells. Raises `Refusal` (`validation_error`)."""
+    found = from_path_segment(segment)
+    if not NODE_ID.match(found):
+        raise Refusal(
+            "validation_error", "A node id has 1 to 128 characters of A-Z a-z 0-9 . _ ~ : -."
+        )
+    return found
 
 
 def tenant_of(bound_id: str) -> str:

@@ -6,7 +6,7 @@ carries this object verbatim, so nothing is ever added to it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -17,6 +17,16 @@ from schemas.model import Exact
 Text = Annotated[str, Field(min_length=1)]
 ConversationId = Annotated[str, Field(min_length=1, max_length=256)]
 ApprovalAction = Literal["accept", "reject", "refine", "edit-accept", "ask"]
+Kind = Literal[
+    "approval",
+    "clarification",
+    "external-event",
+    "custom",
+    "conversation.start",
+    "conversation.exchange",
+    "conversation.close",
+    "low-confidence",
+]
 JsonSchema = dict[str, Any]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -184,16 +194,7 @@ InterruptPayload = Annotated[
 ]
 
 PAYLOAD: Final[TypeAdapter[InterruptPayload]] = TypeAdapter(InterruptPayload)
-KINDS: Final = (
-    "approval",
-    "clarification",
-    "external-event",
-    "custom",
-    "conversation.start",
-    "conversation.exchange",
-    "conversation.close",
-    "low-confidence",
-)
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 CONVERSATION_KINDS: Final = frozenset(k for k in KINDS if k.startswith("conversation."))
 
 

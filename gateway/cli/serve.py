@@ -16,13 +16,11 @@ from gateway.lifecycle import Gateway, StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
 from host.store.port import StoreUnavailable
+from schemas.api_keys import SCOPES
 from schemas.errors import Refusal
 from schemas.payloads import check_payload
 from schemas.runs import EXTERNAL_WORKFLOW, CreateRun
 
-_ALL_SCOPES = frozenset(
-    {"runs:create", "runs:read", "runs:cancel", "approvals:respond", "webhooks:manage"}
-)
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -51,7 +49,7 @@ async def run_dev(settings: Settings, sample: bool) -> int:
         settings = settings.model_copy(update={"approvals": approvals})
     if "notify" not in settings.model_fields_set:
         settings = settings.model_copy(update={"notify": ("web:",)})
-    gateway = Gateway(settings, [Key("dev", digest(key), settings.tenant, _ALL_SCOPES)])
+    gateway = Gateway(settings, [Key("dev", digest(key), settings.tenant, SCOPES)])
     return await _until_stopped(gateway, _Sample(gateway) if sample else None, dev=True)
 
 

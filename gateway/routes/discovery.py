@@ -9,16 +9,18 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from gateway.http import VERSION, reply
+from gateway import webhook_wire
+from gateway.http import not_modified, reply
 from host.decisions.state import Policy
 from host.tokens import ALGS
+from schemas.versions import ProtocolVersion, next_version
 
 
 class DiscoveryRoutes:
     """The discovery document, made once: it changes only with the configuration."""
 
-    def __init__(self, policy: Policy) -> None:
-        self._raw = orjson.dumps(document(policy))
+    def __init__(self, policy: Policy, protocol: ProtocolVersion) -> None:
+        self._raw = orjson.dumps(document(policy, protocol))
         self._etag = f'"{hashlib.sha256(self._raw).hexdigest()[:24]}"'
 
     def routes(self) -> list[web.RouteDef]:
@@ -26,18 +28,19 @@ class DiscoveryRoutes:
 
     async def read(self, request: web.Request) -> web.Response:
         headers = {"ETag": self._etag, "Cache-Control": "no-cache"}
-        if request.headers.get("If-None-Match") == self._etag:
-            return web.Response(status=304, headers=headers)
-        return reply(200, self._raw, headers)
+        return not_modified(request, self._etag) or reply(200, self._raw, headers)
 
 
-def document(policy: Policy) -> dict[str, Any]:
-    """The document as JSON."""
-    record = {"status": "experimental", "since": VERSION, "until": "2.2"}
+def document(policy: Policy, protocol: ProtocolVersion) -> dict[str, Any]:
+    """The document as JSON. One version is listed: the one that every answer is made by.
+
+    A record's `since` is of this host's own list; `until` is the minor version that follows.
+    """
+    record = {"status": "experimental", "since": protocol, "until": next_version(protocol)}
     return {
-        "protocolVersion": VERSION,
-        "protocolVersions": [VERSION],
-        "preferredVersion": VERSION,
+        "protocolVersion": protocol,
+        "protocolVersions": [protocol],
+        "preferredVersion": protocol,
         "implementation": {
             "name": "sayso-gateway",
             "version": version("sayso-gateway"),
@@ -52,6 +55,7 @@ def document(policy: Policy) -> dict[str, Any]:
             "refKinds": sorted(policy.ref_kinds),
         },
         "conversationPrimitive": {**record, "witness": "claims-check"},
+        "webhooks": {**record, "witness": "witnessable-gated", **webhook_wire.facets(protocol)},
         "auth": {
             **record,
             "witness": "seam-gated",

@@ -1,43 +1,40 @@
-"""A run's events: long poll and SSE (protocol digest 6.5 and 6.6)."""
+"""A run's events: long poll and SSE (protocol digest 6.5 and 6.6).
+
+The order of a stream's checks: credential and scope, the id's form, mode and buffer (before anything is
+negotiated), tenant and existence, and only then `Last-Event-ID`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Final
 
-import orjson
 from aiohttp import web
 
 from gateway import wire
 from gateway.auth import Keys
-from gateway.http import VERSION, VERSION_HEADER, reply
+from gateway.http import VERSION_HEADER, reply, spoken
 from gateway.routes.runs import run_id_of
+from gateway.streams.follow import Stream, Subscribers, Wanted
+from gateway.streams.modes import parse_modes
+from host.decisions.state import Run
 from host.host import Host
 from host.store.port import StoredEvent
 from schemas.errors import Refusal
 from schemas.runs import TERMINAL
 
-_MODES: Final = ("updates", "debug")
-_UPDATES: Final = frozenset(
-    {
-        "run.started", "run.completed", "run.failed", "run.cancelled", "run.paused", "run.resumed",
-        "node.completed", "node.failed", "node.cancelled", "node.skipped", "node.suspended",
-        "node.resumed", "node.dispatched", "interrupt.requested", "interrupt.resolved",
-        "approval.requested", "approval.received", "approval.granted", "approval.rejected",
-        "approval.overridden", "clarification.requested", "clarification.resolved",
-        "artifact.created",
-    }
-)  # fmt: skip
-_KEEP_ALIVE_SECONDS: Final = 15.0
-_END: Final = frozenset({"run.completed", "run.failed", "run.cancelled"})
+_WHOLE: Final = re.compile(r"-?[0-9]+")
+_DIGITS: Final = 16
 
 
 class EventRoutes:
-    """`/runs/{runId}/events` and `/runs/{runId}/events/poll`."""
+    """`/runs/{runId}/events` and `/runs/{runId}/events/poll`. `most` streams are open at once."""
 
-    def __init__(self, host: Host, keys: Keys) -> None:
+    def __init__(self, host: Host, keys: Keys, most: int) -> None:
         self._host = host
         self._keys = keys
+        self.subscribers = Subscribers(most)
         self.stopping = asyncio.Event()
 
     def routes(self) -> list[web.RouteDef]:
@@ -56,9 +53,10 @@ class EventRoutes:
         if run.status not in TERMINAL or after < run.version - 1:
             events = await self._host.wait_events(run_id, after, timeout)
             run = await self._host.run(caller.principal, run_id)
+        version = spoken(request)
         body = {
             "runId": run_id,
-            "events": [wire.event_doc(e) for e in events],
+            "events": [wire.event_doc(e, version) for e in events],
             "lastSequence": run.version - 1,
             "status": run.status,
             "isTerminal": run.status in TERMINAL,
@@ -68,62 +66,57 @@ class EventRoutes:
     async def stream(self, request: web.Request) -> web.StreamResponse:
         caller = self._keys.caller(request, "runs:read")
         run_id = run_id_of(request)
-        modes = _modes(request)
+        modes = parse_modes(request.query.get("streamMode", "updates"))
+        buffer_ms = _integer(request, "bufferMs", 0, 0, 5000)
         run = await self._host.run(caller.principal, run_id)
-        after = _last_event_id(request)
+        wanted = Wanted(modes, buffer_ms, _last_event_id(request))
+        with self.subscribers.seat():
+            return await self._stream(request, run, wanted)
+
+    async def _stream(self, request: web.Request, run: Run, wanted: Wanted) -> web.StreamResponse:
+        version = spoken(request)
         response = web.StreamResponse(
             headers={
                 "Content-Type": "text/event-stream",
                 "Cache-Control": "no-store",
                 "X-Accel-Buffering": "no",
-                VERSION_HEADER: VERSION,
+                VERSION_HEADER: version,
             }
         )
         await response.prepare(request)
-        if run.status in TERMINAL and after >= run.version - 1:
+        seen_all = wanted.after is not None and wanted.after >= run.version - 1
+        if run.status in TERMINAL and seen_all:
             return response
-        while not self.stopping.is_set():
-            events = await self._host.wait_events(run_id, after, _KEEP_ALIVE_SECONDS)
-            if not events:
-                await response.write(b": keep-alive\n\n")
-                continue
-            shown = [e for e in events if "debug" in modes or e.type in _UPDATES]
-            await response.write(b"".join(_frame(e) for e in shown))
-            after = events[-1].sequence
-            if any(e.type in _END for e in events):
-                break
+        try:
+            await Stream(self._host, response, wanted, version).follow(run, self.stopping)
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
+        except ConnectionError:
+            pass  # the reader has gone: there is nobody to tell
         return response
 
 
-def _frame(event: StoredEvent) -> bytes:
-    data = orjson.dumps(wire.event_doc(event))
-    return b"id: %d\nevent: %b\ndata: %b\n\n" % (event.sequence, event.type.encode(), data)
+def _last_event_id(request: web.Request) -> int | None:
+    """The exclusive cursor of a reader that resumes. Raises `Refusal` (`validation_error`).
 
-
-def _modes(request: web.Request) -> set[str]:
-    asked = request.query.get("streamMode", "updates").split(",")
-    if not asked or any(mode not in _MODES for mode in asked):
-        raise Refusal(
-            "unsupported_stream_mode",
-            f"streamMode is one of {', '.join(_MODES)}, or several of them with commas.",
-            supported=list(_MODES),
-        )
-    return set(asked)
-
-
-def _last_event_id(request: web.Request) -> int:
-    text = request.headers.get("Last-Event-ID", "")
+    Every whole number is one: below 0 means from the start, and far past the end is past the end.
+    """
+    text = request.headers.get("Last-Event-ID", "").strip()
     if not text:
-        return -1
-    if not text.isdecimal() or len(text) > 15:
+        return None
+    if not _WHOLE.fullmatch(text):
         raise Refusal("validation_error", "Last-Event-ID is the sequence of the last event seen.")
-    return int(text)
+    if text.startswith("-"):
+        return -1
+    return int(text) if len(text) <= _DIGITS else 10**_DIGITS
 
 
 def _integer(request: web.Request, name: str, default: int, least: int, most: int) -> int:
     text = request.query.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 16 or not least <= int(text) <= most:
+    valid = _WHOLE.fullmatch(text) and len(text) <= _DIGITS
+    if not valid or not least <= int(text) <= most:
         raise Refusal("validation_error", f"{name} is a whole number from {least} to {most}.")
     return int(text)

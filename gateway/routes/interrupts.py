@@ -15,7 +15,7 @@ from host.decisions.ending import already_resolved
 from host.decisions.resolve import Answer
 from host.decisions.state import Principal, Run, State
 from host.host import Host
-from schemas.ids import tenant_of
+from schemas.ids import node_id_of, tenant_of
 from schemas.resume import ResolveBody
 
 
@@ -37,7 +37,7 @@ class InterruptRoutes:
 
     async def resolve_by_run(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "approvals:respond")
-        run_id, node_id = run_id_of(request), request.match_info["nodeId"]
+        run_id, node_id = run_id_of(request), node_id_of(request.match_info["nodeId"])
 
         async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
             interrupt = await self._host.at_node(caller.principal, run_id, node_id)

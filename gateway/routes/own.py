@@ -13,11 +13,12 @@ from gateway.http import body_of, parse, reply
 from gateway.idempotency import Attempt, Idempotency
 from gateway.links import AnswerLinks
 from gateway.routes.runs import run_id_of
+from gateway.watch import Watch
 from host.access import Access
 from host.decisions.state import Interrupt, iso
 from host.host import Host
 from schemas.errors import Refusal
-from schemas.ids import from_path_segment
+from schemas.ids import BOUND_ID, bound_id_of
 from schemas.payloads import check_payload
 from schemas.runs import CancelBody, MintToken, RequestInterrupt
 
@@ -35,6 +36,7 @@ class OwnRoutes:
         keys: Keys,
         once: Idempotency,
         addresses: Addresses,
+        watch: Watch,
     ) -> None:
         self._host = host
         self._access = access
@@ -42,6 +44,7 @@ class OwnRoutes:
         self._keys = keys
         self._once = once
         self._addresses = addresses
+        self._watch = watch
 
     def routes(self) -> list[web.RouteDef]:
         one = "/host/sayso/interrupts/{interruptId}"
@@ -84,8 +87,11 @@ class OwnRoutes:
         limit = request.query.get("limit", "100")
         if not limit.isdecimal() or not 1 <= int(limit[:6]) <= 1000:
             raise Refusal("validation_error", "limit is a whole number from 1 to 1000.")
+        cursor = request.query.get("cursor")
+        if cursor is not None and not BOUND_ID.match(cursor):
+            raise Refusal("validation_error", "cursor is the nextCursor of the page before.")
         page = await self._host.store.log.interrupts(
-            caller.principal.tenant, status, int(limit), request.query.get("cursor")
+            caller.principal.tenant, status, int(limit), cursor
         )
         body: dict[str, Any] = {"interrupts": [wire.interrupt_record(i) for i in page.interrupts]}
         if page.cursor is not None:
@@ -100,8 +106,11 @@ class OwnRoutes:
             raise Refusal("validation_error", "wait is a whole number of seconds up to 60.")
         if int(wait) and interrupt.status == "open":
             interrupt = await self._host.wait(caller.principal, interrupt.interrupt_id, float(wait))
+            if interrupt.status != "open":
+                self._watch.resumed(interrupt)
         messages = await self._host.store.deliveries.of(interrupt.interrupt_id)
-        return reply(200, wire.interrupt_detail(interrupt, messages))
+        trace = {"traceparent": interrupt.trace} if interrupt.trace else None
+        return reply(200, wire.interrupt_detail(interrupt, messages), trace)
 
     async def cancel(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "runs:cancel")
@@ -133,4 +142,4 @@ class OwnRoutes:
 
 
 def _interrupt_id(request: web.Request) -> str:
-    return from_path_segment(request.match_info["interruptId"])
+    return bound_id_of(request.match_info["interruptId"])

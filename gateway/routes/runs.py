@@ -8,11 +8,11 @@ from aiohttp import web
 
 from gateway import wire
 from gateway.auth import Keys
-from gateway.http import body_of, parse, reply
+from gateway.http import body_of, not_modified, parse, reply
 from gateway.idempotency import Attempt, Idempotency
 from host.host import Host
 from schemas.errors import Refusal
-from schemas.ids import from_path_segment
+from schemas.ids import bound_id_of
 from schemas.runs import CancelBody, CreateRun, FinishBody
 
 
@@ -38,14 +38,7 @@ class RunRoutes:
 
         async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
             body = parse(CreateRun, await body_of(request))
-            if body.tenant_id not in (None, tenant):
-                raise Refusal("id_tenant_mismatch", "This API key belongs to another tenant.")
-            if body.callback_url is not None:
-                raise Refusal(
-                    "validation_error",
-                    "This gateway does not deliver to a callbackUrl; wait or poll instead.",
-                    field="callbackUrl",
-                )
+            _check_served(body, request, tenant)
             kept = attempt.kept(lambda state: (201, wire.created(state.run)))
             run = await self._host.start_run(caller.principal, body, kept)
             return 201, wire.created(run)
@@ -56,9 +49,7 @@ class RunRoutes:
         caller = self._keys.caller(request, "runs:read")
         run = await self._host.run(caller.principal, run_id_of(request))
         etag = f'"{run.version}"'
-        if request.headers.get("If-None-Match") == etag:
-            return web.Response(status=304, headers={"ETag": etag})
-        return reply(200, wire.snapshot(run), {"ETag": etag})
+        return not_modified(request, etag) or reply(200, wire.snapshot(run), {"ETag": etag})
 
     async def cancel(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "runs:cancel")
@@ -89,4 +80,41 @@ class RunRoutes:
 
 def run_id_of(request: web.Request) -> str:
     """The run id of the path. Raises `Refusal` (`validation_error`)."""
-    return from_path_segment(request.match_info["runId"])
+    return bound_id_of(request.match_info["runId"])
+
+
+def _check_served(body: CreateRun, request: web.Request, tenant: str) -> None:
+    """Refuse what this gateway would have to ignore (protocol digest 13): a caller who asks for a
+    residency or for at most one active run must not believe to have got it.
+
+    Raises `Refusal`: `id_tenant_mismatch`, `capability_required`, `validation_error`.
+    """
+    if body.tenant_id not in (None, tenant):
+        raise Refusal("id_tenant_mismatch", "This API key belongs to another tenant.")
+    if body.mode == "eval" or body.eval_suite_ref is not None:
+        raise _unserved("eval", "This gateway runs no evaluations.")
+    if body.mode is not None:
+        raise Refusal("validation_error", "mode can only be 'eval'; leave it out.", field="mode")
+    if body.residency is not None:
+        raise _unserved("residency", "This gateway can't promise where a run's data is kept.")
+    if request.headers.get("OpenWOP-Dedup", "").strip().lower() == "enforce":
+        raise _unserved(
+            "dedup", "This gateway does not enforce one active run a scopeId: use Idempotency-Key."
+        )
+    if body.callback_url is not None:
+        raise Refusal(
+            "validation_error",
+            "This gateway does not deliver to a callbackUrl; wait or poll instead.",
+            field="callbackUrl",
+        )
+    if body.workflow_id is None:
+        raise Refusal(
+            "validation_error",
+            "workflowId is missing: name a workflow, or 'sayso.external' for a run that your own "
+            "program drives.",
+            field="workflowId",
+        )
+
+
+def _unserved(capability: str, message: str) -> Refusal:
+    return Refusal("capability_required", message, requiredCapability=capability)

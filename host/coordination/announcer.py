@@ -32,14 +32,17 @@ class Announcer:
         self._buffer: deque[tuple[str, str]] = deque(maxlen=BUFFERED)
         self._filled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._ending = False
 
     def start(self) -> None:
         """Begin sending."""
+        self._ending = False
         self._task = asyncio.create_task(self._run(), name="coordination-announcer")
 
     async def stop(self) -> None:
         """Send what is buffered, once, and end."""
         if self._task is not None:
+            self._ending = True
             self._task.cancel()
             await asyncio.wait((self._task,))
             self._task = None
@@ -51,7 +54,7 @@ class Announcer:
         self._filled.set()
 
     async def _run(self) -> None:
-        while True:
+        while not self._ending:
             await self._filled.wait()
             self._filled.clear()
             try:
@@ -101,14 +104,16 @@ async def listen(connection: Connection, key: str) -> AsyncGenerator[str, None]:
 
 async def _subscribed(pubsub: PubSub, key: str) -> AsyncGenerator[str, None]:
     """The messages of one subscription, until the connection is lost (raises `RedisError`)."""
-    await pubsub.subscribe(key)
+    async with asyncio.timeout(QUIET):
+        await pubsub.subscribe(key)
     asked = False
     while True:
         frame: dict[str, Any] | None = await pubsub.get_message(timeout=QUIET)
         if frame is None:
             if asked:
                 raise TimeoutError("no answer to a ping")
-            await pubsub.ping()
+            async with asyncio.timeout(QUIET):
+                await pubsub.ping()
             asked = True
             continue
         asked = False

@@ -46,14 +46,16 @@ class Connection:
         self._deadline = deadline
         self._circuit = Circuit(pause)
         options: dict[str, Any] = {
-            "socket_timeout": deadline,
+            # No timeout of the library's own: for it, redis-py sends within `asyncio.wait_for`, which
+            # in Python 3.11 loses a cancellation that comes as the sending ends. `call` has one.
+            "socket_timeout": None,
             "socket_connect_timeout": deadline,
             "retry": Retry(NoBackoff(), 0),
+            "max_connections": connections,
+            "timeout": deadline,
         }
         try:
-            pool = BlockingConnectionPool.from_url(
-                url, max_connections=connections, timeout=deadline, **options
-            )
+            pool = BlockingConnectionPool.from_url(url, **options)
         except ValueError:
             # The library's own text may quote the URL, and a URL may hold a password.
             raise ValueError(
@@ -61,13 +63,8 @@ class Connection:
                 "or unix:///path."
             ) from None
         self.client: Redis = Redis.from_pool(pool)
-        # A listener waits for as long as it takes; it pings instead of timing out.
-        self._listeners = BlockingConnectionPool.from_url(
-            url,
-            max_connections=connections,
-            timeout=deadline,
-            **{**options, "socket_timeout": None},
-        )
+        # Listeners hold a connection each; they must not take those of the commands.
+        self._listeners = BlockingConnectionPool.from_url(url, **options)
 
     def listener(self) -> Redis:
         """A client for a subscription, which may be silent for long."""

@@ -209,7 +209,8 @@ class EmbeddedValkey:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOPPING)
+            async with asyncio.timeout(STOPPING):
+                await process.wait()
         except TimeoutError:
             with suppress(ProcessLookupError):
                 process.kill()

@@ -17,7 +17,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from hashlib import blake2b
 from time import monotonic
 from typing import Any, Final, Literal
@@ -136,11 +136,12 @@ class RedisCoordination:
         if lease is None:
             yield None
             return
-        renewal = asyncio.create_task(self._keep(lease, ttl), name=f"lease-{name}")
+        over = asyncio.Event()
+        renewal = asyncio.create_task(self._keep(lease, ttl, over), name=f"lease-{name}")
         try:
             yield lease
         finally:
-            renewal.cancel()
+            over.set()
             await asyncio.wait((renewal,))
             await self._script("unlock", self._free, self._lock_keys(name)[:1], [lease.owner])
 
@@ -160,10 +161,14 @@ class RedisCoordination:
                 return None
             await asyncio.sleep(min(left, random.uniform(*_POLL)))  # noqa: S311 - jitter
 
-    async def _keep(self, lease: Lease, ttl: float) -> None:
-        """Renew a lease until it is lost or this task is cancelled."""
+    async def _keep(self, lease: Lease, ttl: float, over: asyncio.Event) -> None:
+        """Renew a lease until it is `over`, or lost."""
         while True:
-            await asyncio.sleep(ttl / 3)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ttl / 3):
+                    await over.wait()
+            if over.is_set():
+                return
             keys = self._lock_keys(lease.name)[:1]
             answer = await self._script("renew", self._renew, keys, [lease.owner, _ms(ttl)])
             if answer is not AWAY and not answer:

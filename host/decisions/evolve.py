@@ -114,6 +114,7 @@ def _requested(event: NewEvent, run_id: str, at: int) -> Interrupt:
         notify=tuple(record.get("notify", ())),
         match_key=record.get("matchKey"),
         self_approval=record.get("selfApproval"),
+        trace=record.get("trace", ""),
     )
 
 

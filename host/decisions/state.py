@@ -131,6 +131,7 @@ class Interrupt:
     notify: tuple[str, ...] = ()
     match_key: str | None = None
     self_approval: bool | None = None
+    trace: str = ""  # the W3C traceparent of the request that asked
     status: InterruptStatus = "open"
     version: int = 1
     votes: tuple[Vote, ...] = ()

@@ -23,7 +23,15 @@ from host.decisions.state import (
 )
 from host.store.port import StoredEvent
 
-_STATIC = ("payload", "requested_at", "requested_by", "notify", "self_approval", "match_key")
+_STATIC = (
+    "payload",
+    "requested_at",
+    "requested_by",
+    "notify",
+    "self_approval",
+    "match_key",
+    "trace",
+)
 
 
 def dump_run(run: Run) -> bytes:

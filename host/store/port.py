@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from host.decisions.state import Conversation, Interrupt, NewEvent, Run
+from host.store.audit import AuditTrail, Feed
+from host.store.census import Statistics
+from host.store.keys import ApiKeys
+from host.store.webhooks import Outbox, Subscriptions
 
 
 class Conflict(Exception):
@@ -253,6 +257,24 @@ class Store(Protocol):
 
     @property
     def links(self) -> LinkStore: ...
+
+    @property
+    def subscriptions(self) -> Subscriptions: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def api_keys(self) -> ApiKeys: ...
+
+    @property
+    def feed(self) -> Feed: ...
+
+    @property
+    def audit(self) -> AuditTrail: ...
+
+    @property
+    def statistics(self) -> Statistics: ...
 
     async def start(self) -> None:
         """Open, and bring the schema up to date. Raises with a sentence that says what is wrong."""

@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 import aiohttp
 import psutil
@@ -33,9 +33,21 @@ PATIENCE = 30.0
 _OURS = ("SAYSO_", "SLACK_")
 
 
+@overload
 async def until(
-    look: Callable[[], T | Awaitable[T]], what: str | Callable[[], str], patience: float = PATIENCE
-) -> T:
+    look: Callable[[], Awaitable[T]], what: str | Callable[[], str], patience: float = PATIENCE
+) -> T: ...
+
+
+@overload
+async def until(
+    look: Callable[[], T], what: str | Callable[[], str], patience: float = PATIENCE
+) -> T: ...
+
+
+async def until(
+    look: Callable[[], Any], what: str | Callable[[], str], patience: float = PATIENCE
+) -> Any:
     """What `look()` returns as soon as it's true. Raises `AssertionError` that says `what`."""
     end = time.monotonic() + patience
     while True:
@@ -173,9 +185,9 @@ class Program:
         await self.kill()
         await self.start()
 
-    def children(self) -> list[psutil.Process]:
+    def children(self) -> list[Any]:
         """The processes that the program started (the private Valkey), now."""
-        return psutil.Process(self.process.pid).children(recursive=True)
+        return list(psutil.Process(self.process.pid).children(recursive=True))
 
     async def close(self) -> None:
         """For the end of a test: leave nothing running, whatever happened."""

@@ -117,33 +117,28 @@ async def test_every_mistake_is_told_at_once(program: Make) -> None:
     assert not made.data.exists()
 
 
-@pytest.mark.parametrize(
-    ("config", "settings", "words"),
-    [
-        ("port = [", {}, "is not TOML"),
-        ("", {"SAYSO_CONFIG": "nowhere.toml"}, "There is no configuration file nowhere.toml"),
-        ("", {}, "No [[api_keys]]"),
-    ],
-)
-async def test_a_configuration_that_cannot_be_used(
-    program: Make, config: str, settings: dict[str, str], words: str
-) -> None:
-    made = program("serve", config=config, settings=settings)
-    await made.launch()
-    assert await made.ended() == 2
-    assert any(words in line for line in made.lines), made.output
-    assert "Traceback" not in made.output
+UNUSABLE = [
+    (("serve",), "port = [", {}, 2, ["sayso.toml is not TOML"]),
+    (("serve", "--config", "no.toml"), "", {}, 2, ["There is no configuration file no.toml"]),
+    (("serve",), "", {}, 2, ["No [[api_keys]]"]),
+    (
+        ("dev",),
+        "",
+        {"SLACK_BOT_TOKEN": "xoxb-1-secret"},
+        1,
+        ["SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN"],
+    ),
+]
 
 
-async def test_half_a_slack_configuration_says_what_is_missing(program: Make) -> None:
-    made = program(settings={"SLACK_BOT_TOKEN": "xoxb-1-secret"})
-    await made.launch()
-    assert await made.ended() != 0
-    said = " ".join(made.lines)
-    assert "SLACK_SIGNING_SECRET" in said
-    assert "SLACK_APP_TOKEN" in said
-    assert "xoxb-1-secret" not in said
-    assert "Traceback" not in said
+async def test_a_configuration_that_cannot_be_used_says_what_to_do(program: Make) -> None:
+    made = [program(*row[0], config=row[1], settings=row[2]) for row in UNUSABLE]
+    await asyncio.gather(*(one.launch() for one in made))
+    for one, (_, _, _, code, words) in zip(made, UNUSABLE, strict=True):
+        assert (await one.ended(), one.arguments) == (code, one.arguments)
+        assert all(any(word in line for line in one.lines) for word in words), one.output
+        assert "Traceback" not in one.output
+        assert "xoxb-1-secret" not in one.output
 
 
 async def test_a_second_program_on_the_same_folder_says_so(program: Make) -> None:

@@ -13,7 +13,9 @@ from tests.acceptance.agent import Agent, approval
 from tests.acceptance.browser import Browser
 from tests.acceptance.conftest import PEOPLE
 from tests.acceptance.program import Program, until
+from tests.acceptance.test_slack import environment
 from tests.fakes.mail_server import MailServer
+from tests.fakes.slack import FakeSlack, Fault
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ async def test_a_mailed_link_is_read_by_anything_and_answered_by_a_press(
     record = await agent.ask(run, asked, notify=["email:Ada@Example.com"])
     waiting = asyncio.create_task(agent.value(record))
     recipients, subject, text = await arrived(mail, 1)
-    assert recipients == ["ada@example.com"]
+    assert recipients == ["Ada@example.com"]  # as it was written; she is Ada all the same
     assert "Refund 120 EUR to Acme" in subject
     assert mail.senders == ["desk@example.org"]
     link = link_in(text)
@@ -85,7 +87,7 @@ async def test_a_mailed_link_is_read_by_anything_and_answered_by_a_press(
     assert after.nonce == ""
     _, subject_after, text = await arrived(mail, 2)
     assert "Approved by Ada" in text
-    assert subject_after == subject
+    assert subject_after == f"Re: {subject}"
     assert link.rpartition("/")[2] not in office.output
 
 
@@ -103,6 +105,36 @@ async def test_a_link_is_its_persons_own(
     assert status == 403
     assert (await agent.look(record))["status"] == "open"
     assert (await browser.read(link + "x")).status == 404
+
+
+async def test_a_slow_slack_holds_up_no_mail(
+    program: Callable[..., Program],
+    slack: FakeSlack,
+    mail: MailServer,
+    session: aiohttp.ClientSession,
+) -> None:
+    settings = {"SAYSO_EMAIL__SMTP_URL": mail.url, **environment(slack)}
+    made = program(config=PEOPLE, settings=settings)
+    await made.start()
+    agent = Agent(made, session)
+    released = asyncio.Event()
+    slack.faults["chat.postMessage"] = Fault(times=1000, wait=released)
+    run = await agent.run()
+    for number in range(20):  # more than go out at a time
+        await agent.ask(run, approval(f"k{number}"), node=f"n{number}", notify=["slack:#ops"])
+    await until(lambda: slack.called("chat.postMessage"), "a post on its way")
+    posts = len(slack.called("chat.postMessage"))
+    record = await agent.ask(run, approval(), notify=["email:ada@example.com", "slack:#ops"])
+    await arrived(mail, 1)
+    assert not slack.messages  # not one of them is through
+    assert posts <= len(slack.called("chat.postMessage")) <= 20  # and none was given up
+    released.set()
+    await slack.posted("C0OPS", 21)
+
+    async def shown() -> bool:
+        return all(m["state"] == "shown" for m in (await agent.look(record))["messages"])
+
+    await until(shown, "both to be shown")
 
 
 async def test_a_mail_waits_for_its_server(

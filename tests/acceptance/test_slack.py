@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -178,7 +179,7 @@ async def test_two_turns_in_one_thread(agent: Agent, slack: FakeSlack) -> None:
         turn = conversation("exchange", f"t{number}", prompt=prompt)
         record = await agent.ask(run, turn, node="turn", notify=None)
         waiting = asyncio.create_task(agent.value(record))
-        posted = await slack.until(lambda p=prompt: _shows(slack, p), prompt)
+        posted = await slack.until(partial(_shows, slack, prompt), prompt)
         (root,) = roots(slack)
         assert posted.thread_ts in ("", root.ts)
         sent = await slack.reply("C0OPS", root.ts, reply, user="U0ADA")
@@ -199,6 +200,28 @@ async def test_two_turns_in_one_thread(agent: Agent, slack: FakeSlack) -> None:
     assert await agent.events(run) == before
 
 
+async def test_a_reply_that_is_delivered_again_does_not_answer_the_next_turn(
+    agent: Agent, connected: Program, slack: FakeSlack
+) -> None:
+    run = await agent.run()
+    await agent.ask(run, conversation("start", "s", title="Plan"), notify=["slack:#ops"])
+    turns = [conversation("exchange", f"t{n}", prompt=f"Question {n}?") for n in (1, 2)]
+    first = await agent.ask(run, turns[0], node="turn", notify=None)
+    await slack.until(lambda: _shows(slack, "Question 1?"), "the first turn")
+    (root,) = roots(slack)
+    sent = await slack.reply("C0OPS", root.ts, "yes", user="U0ADA")
+    assert await agent.value(first) == "yes"
+    second = await agent.ask(run, turns[1], node="turn", notify=None)
+    await slack.until(lambda: _shows(slack, "Question 2?"), "the second turn")
+    # Slack did not hear that we have it, and all that we remember is what is on the disk.
+    await connected.restart()
+    slack.target = connected.url
+    assert (await slack.retry(sent)).status == 200
+    assert (await agent.look(second))["status"] == "open"
+    await slack.reply("C0OPS", root.ts, "no", user="U0ADA")
+    assert await agent.value(second) == "no"
+
+
 async def test_a_forged_request_changes_nothing(
     agent: Agent, connected: Program, slack: FakeSlack
 ) -> None:
@@ -217,7 +240,9 @@ async def test_a_forged_request_changes_nothing(
 
 
 def roots(slack: FakeSlack) -> list[Message]:
-    return [m for m in slack.messages.values() if m.user == slack.space.bot_user and not m.thread_ts]
+    return [
+        m for m in slack.messages.values() if m.user == slack.space.bot_user and not m.thread_ts
+    ]
 
 
 def _shows(slack: FakeSlack, words: str) -> Any:

@@ -166,6 +166,22 @@ async def test_a_cancelled_holder_gives_its_lock_back(replicas: Replicas) -> Non
         assert lease is not None
 
 
+async def test_a_cancelled_call_is_cancelled(replicas: Replicas) -> None:
+    """At whichever step of the loop: a lost cancellation would leave a task running for ever."""
+    cancelled = 0
+    for steps in range(40):
+        for turn in range(5):
+            call = asyncio.create_task(replicas[0].claim(f"{steps}-{turn}", 30))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            if call.cancel():
+                await asyncio.wait((call,))
+                assert call.cancelled(), f"lost after {steps} steps"
+                cancelled += 1
+    assert cancelled
+    assert await replicas[0].claim("after", 30) == "won"
+
+
 async def test_renewal_keeps_a_lock_longer_than_its_ttl(replicas: Replicas) -> None:
     """A mark with the same time to live, set after the lock, ends while the lock does not."""
     one, two = replicas

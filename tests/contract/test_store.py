@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,18 +16,9 @@ from host.decisions.resolve import Answer, resolve
 from host.decisions.state import Interrupt, NewEvent, Policy, Principal, Run, State
 from host.ids import bound
 from host.store.port import Commit, Conflict, NewMessage, Reply, ShelvedEvent, Store
-from host.store.sqlite.store import SqliteStore
 
 NOW = 1_789_128_000_000
 ADA = Principal("ada", "acme", names=frozenset({"ada"}))
-
-
-@pytest.fixture(params=["sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    opened = SqliteStore(tmp_path / "store.db")
-    await opened.start()
-    yield opened
-    await opened.stop()
 
 
 async def begin(store: Store) -> State:
@@ -312,13 +302,13 @@ async def test_links_keep_their_first_row(store: Store) -> None:
     assert await store.links.find("d2") is None
 
 
-async def test_everything_survives_closing(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store.db")
+async def test_everything_survives_closing(opening: Callable[[], Store]) -> None:
+    store = opening()
     await store.start()
     state = await ask(store, await begin(store), notify=("web:",))
     await store.deliveries.claim(NOW, "me", 10**9, 10)
     await store.stop()
-    again = SqliteStore(tmp_path / "store.db")
+    again = opening()
     await again.start()
     assert await again.log.interrupt(state.interrupt.interrupt_id) == state.interrupt
     assert len(await again.deliveries.claim(NOW, "you", 1000, 10)) == 1  # the dead one's lease

@@ -13,14 +13,12 @@ import pytest
 from config.settings import Settings
 from gateway.auth import Key, digest
 from gateway.lifecycle import Gateway
+from schemas.api_keys import SCOPES
 from schemas.ids import path_segment
 from tests.integration.event_checks import every_event_is_checked
 
 __all__ = ["every_event_is_checked"]
 
-SCOPES = frozenset(
-    {"runs:create", "runs:read", "runs:cancel", "approvals:respond", "webhooks:manage"}
-)
 PEOPLE = (
     {"id": "ada", "name": "Ada", "email": ["ada@example.com"], "groups": ["payments"]},
     {"id": "bob", "name": "Bob", "email": ["bob@example.com"]},

@@ -1,4 +1,4 @@
-"""Commits as the arrays that `sayso_append` (schema.sql) takes: one family of columns after the other."""
+"""Commits as the arrays that `sayso_append` (functions.sql) takes: one family of columns after the other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from host.decisions.state import Interrupt
 from host.store import codec
 from host.store.port import Commit
 
+Row = tuple[Any, ...]
+
 _FAMILIES: tuple[tuple[str, ...], ...] = (
-    ("text", "bigint", "bigint", "bytea", "bigint", "bytea"),  # runs and log
+    ("text", "bigint", "bigint", "bigint", "bytea", "bigint", "bytea"),  # runs and log
     ("int", "text", "text", "text", "text", "text", "bigint", "bigint", "bytea", "bytea"),  # new
     ("int", "text", "text", "bigint", "bytea", "boolean"),  # changed interrupts
     ("int", "text", "text", "boolean"),  # waits
     ("int", "text", "text", "text", "text"),  # messages
     ("int", "text", "text", "bytea", "boolean"),  # conversations
+    ("int", "bigint", "text"),  # events that subscriptions may want
+    ("int", "text"),  # tags
     ("int", "text", "text", "int", "bytea"),  # replies
 )
 _TYPES = [kind for family in _FAMILIES for kind in family]
@@ -31,57 +35,56 @@ def names(commit: Commit) -> Iterable[Hashable]:
     yield commit.run.run_id
     if commit.reply is not None:
         yield "reply", commit.reply.scope
-    if commit.conversation is not None:
-        yield "conversation", commit.conversation.tenant, commit.conversation.conversation_id
+    for conversation in commit.conversations:
+        yield "conversation", conversation.tenant, conversation.conversation_id
 
 
 def columns(commits: list[Commit]) -> list[list[Any]]:
     """The statement's arguments, for commits that are sorted by run id and share no name."""
-    rows: tuple[list[tuple[Any, ...]], ...] = tuple([] for _ in _FAMILIES)
-    runs, new, old, waits, messages, conversations, replies = rows
+    families: tuple[list[Row], ...] = tuple([] for _ in _FAMILIES)
     for n, commit in enumerate(commits, start=1):
-        run = commit.run
-        head, events = codec.dump_run(run), codec.dump_events(commit.events)
-        runs.append((run.run_id, commit.expected, run.version, head, commit.at, events))
-        asked = _asked_here(commit)
-        for interrupt in commit.interrupts:
-            if interrupt.interrupt_id in asked:
-                new.append((n, *_new(interrupt)))
-            else:
-                old.append((n, *_changed(interrupt)))
-            if interrupt.match_key is not None:
-                is_open = interrupt.status == "open"
-                waits.append((n, interrupt.match_key, interrupt.interrupt_id, is_open))
-        messages += [(n, m.interrupt_id, m.channel, m.address, m.thread) for m in commit.messages]
-        if commit.conversation is not None:
-            talk = commit.conversation
-            opened = any(e.type == "conversation.opened" for e in commit.events)
-            body = codec.dump_conversation(talk)
-            conversations.append((n, talk.tenant, talk.conversation_id, body, opened))
-        if commit.reply is not None:
-            kept = commit.reply
-            replies.append((n, kept.scope, kept.digest, kept.status, kept.body))
+        rows = (
+            [_run(commit)],
+            *_interrupts(commit),
+            [(m.interrupt_id, m.channel, m.address, m.thread) for m in commit.messages],
+            _conversations(commit),
+            *_published(commit),
+            _reply(commit),
+        )
+        for family, found in zip(families, rows, strict=True):
+            family += found if family is families[0] else [(n, *row) for row in found]
     return [
         column
-        for family, found in zip(_FAMILIES, rows, strict=True)
-        for column in _transposed(found, len(family))
+        for family, kinds in zip(families, _FAMILIES, strict=True)
+        for column in _transposed(family, len(kinds))
     ]
 
 
-def _asked_here(commit: Commit) -> set[str]:
-    return {
-        interrupt.interrupt_id
-        for interrupt in commit.interrupts
-        if interrupt.version == 1
-        or any(
-            e.type == "interrupt.requested"
-            and (e.record or {}).get("interruptId") == interrupt.interrupt_id
-            for e in commit.events
-        )
-    }
+def _run(commit: Commit) -> Row:
+    run = commit.run
+    head, events = codec.dump_run(run), codec.dump_events(commit.events)
+    return run.run_id, commit.expected, run.version, run.wake_at, head, commit.at, events
 
 
-def _new(interrupt: Interrupt) -> tuple[Any, ...]:
+def _interrupts(commit: Commit) -> tuple[list[Row], list[Row], list[Row]]:
+    """Those that begin in this commit, those that it changes, and the waits of both."""
+    opened = {e.record["opens"] for e in commit.events if e.record and "opens" in e.record}
+    new: list[Row] = []
+    old: list[Row] = []
+    for interrupt in commit.interrupts:
+        if interrupt.interrupt_id in opened:
+            new.append(_new(interrupt))
+        else:
+            old.append(_changed(interrupt))
+    waits = [
+        (i.match_key, i.interrupt_id, i.status == "open")
+        for i in commit.interrupts
+        if i.match_key is not None
+    ]
+    return new, old, waits
+
+
+def _new(interrupt: Interrupt) -> Row:
     return (
         interrupt.interrupt_id,
         interrupt.node_id,
@@ -95,7 +98,7 @@ def _new(interrupt: Interrupt) -> tuple[Any, ...]:
     )
 
 
-def _changed(interrupt: Interrupt) -> tuple[Any, ...]:
+def _changed(interrupt: Interrupt) -> Row:
     return (
         interrupt.interrupt_id,
         interrupt.status,
@@ -105,5 +108,28 @@ def _changed(interrupt: Interrupt) -> tuple[Any, ...]:
     )
 
 
-def _transposed(rows: list[tuple[Any, ...]], width: int) -> list[list[Any]]:
+def _conversations(commit: Commit) -> list[Row]:
+    if not commit.conversations:
+        return []
+    opened = {e.payload["conversationId"] for e in commit.events if e.type == "conversation.opened"}
+    return [
+        (c.tenant, c.conversation_id, codec.dump_conversation(c), c.conversation_id in opened)
+        for c in commit.conversations
+    ]
+
+
+def _published(commit: Commit) -> tuple[list[Row], list[Row]]:
+    """What `host.store.webhooks.owed` looks at: the events, none of a replay's, and the run's tags."""
+    if commit.run.replay_of is not None:
+        return [], []
+    events = [(commit.expected + place, event.type) for place, event in enumerate(commit.events)]
+    return events, [(tag,) for tag in commit.run.tags]
+
+
+def _reply(commit: Commit) -> list[Row]:
+    reply = commit.reply
+    return [] if reply is None else [(reply.scope, reply.digest, reply.status, reply.body)]
+
+
+def _transposed(rows: list[Row], width: int) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]

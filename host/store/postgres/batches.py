@@ -11,17 +11,25 @@ import asyncio
 import copy
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_MOST = 256
+_MOST = 256  # below 1024, the places that one transaction's positions have (functions.sql)
 _LANES = 2
 
 
 def _no_names(_: object) -> Iterable[Hashable]:
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T, R]):
+    item: T
+    names: frozenset[Hashable]
+    future: asyncio.Future[R]
 
 
 class Batches(Generic[T, R]):
@@ -39,13 +47,13 @@ class Batches(Generic[T, R]):
     ) -> None:
         self._send = send
         self._names = names
-        self._queue: deque[tuple[T, asyncio.Future[R]]] = deque()
+        self._queue: deque[_Entry[T, R]] = deque()
         self._lanes: set[asyncio.Task[None]] = set()
         self._starting = False
 
     async def __call__(self, item: T) -> R:
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._queue.append((item, future))
+        self._queue.append(_Entry(item, frozenset(self._names(item)), future))
         self._start_lane()
         return await future
 
@@ -66,33 +74,32 @@ class Batches(Generic[T, R]):
         self._starting = False
         while batch := self._take():
             try:
-                results = await self._send([item for item, _ in batch])
+                results = await self._send([entry.item for entry in batch])
             except Exception as error:
                 results = [copy.copy(error) for _ in batch]
             except asyncio.CancelledError:
-                for _, future in batch:
-                    future.cancel()
+                for entry in batch:
+                    entry.future.cancel()
                 raise
-            for (_, future), result in zip(batch, results, strict=True):
-                if future.done():
+            for entry, result in zip(batch, results, strict=True):
+                if entry.future.done():  # its caller was cancelled
                     continue
                 if isinstance(result, Exception):
-                    future.set_exception(result)
+                    entry.future.set_exception(result)
                 else:
-                    future.set_result(result)
+                    entry.future.set_result(result)
 
-    def _take(self) -> list[tuple[T, asyncio.Future[R]]]:
+    def _take(self) -> list[_Entry[T, R]]:
         """The next batch, in order; what shares a name with it stays queued, as the first."""
-        batch: list[tuple[T, asyncio.Future[R]]] = []
-        later: list[tuple[T, asyncio.Future[R]]] = []
+        batch: list[_Entry[T, R]] = []
+        later: list[_Entry[T, R]] = []
         taken: set[Hashable] = set()
         while self._queue and len(batch) < _MOST and len(later) < _MOST:
             entry = self._queue.popleft()
-            if entry[1].done():  # its caller was cancelled
+            if entry.future.done():
                 continue
-            names = set(self._names(entry[0]))
-            if taken.isdisjoint(names):
-                taken |= names
+            if taken.isdisjoint(entry.names):
+                taken |= entry.names
                 batch.append(entry)
             else:
                 later.append(entry)

@@ -16,8 +16,11 @@ from host.store.port import Conflict, StoreUnavailable
 
 T = TypeVar("T")
 
+_AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+
 _POOL = 8
 _GIVE_BACK_SECONDS = 1.0
+_DRAINED_AT_ONCE = 1000
 _SESSION = """
 SET default_transaction_isolation = 'read committed';
 SET default_transaction_read_only = off;
@@ -26,7 +29,7 @@ SET statement_timeout = {milliseconds}; SET idle_in_transaction_session_timeout 
 SELECT set_config('synchronous_commit', 'on', false)
   WHERE current_setting('synchronous_commit') = 'off';
 """
-# Isolation: the reasoning in schema.sql is for READ COMMITTED. Plans: every statement here goes through an
+# Isolation: the reasoning in functions.sql is for READ COMMITTED. Plans: every statement here goes through an
 # index; a plan that was cached when a table was empty must not read it from end to end when it has grown.
 # And an answer that was acknowledged must be on the disk, whatever the database's default says.
 
@@ -61,7 +64,7 @@ class Database:
                 "The store's URL must look like postgresql://user:password@host:5432/database, with "
                 "the special characters of the password percent-encoded."
             ) from None
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except _AWAY as error:
             raise StoreUnavailable(f"Cannot open the PostgreSQL database: {_why(error)}") from None
         self._pool = pool
 
@@ -73,7 +76,7 @@ class Database:
         try:
             async with asyncio.timeout(self._deadline):
                 await pool.close()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except _AWAY:
             pool.terminate()
 
     async def fetch(self, sql: str, *args: Any) -> list[Any]:
@@ -85,6 +88,16 @@ class Database:
         rows = await self.fetch(sql, *args)
         return rows[0] if rows else None
 
+    async def drain(self, sql: str, *args: Any) -> int:
+        """Run a statement that deletes a few rows (its last argument: how many) until it finds no
+        more: small transactions, each within the deadline. How many rows went."""
+        total = 0
+        while True:
+            gone = len(await self.fetch(sql, *args, _DRAINED_AT_ONCE))
+            total += gone
+            if gone < _DRAINED_AT_ONCE:
+                return total
+
     async def call(
         self,
         work: Callable[[asyncpg.Connection[Any]], Awaitable[T]],
@@ -92,7 +105,8 @@ class Database:
     ) -> T:
         """What `work` returns, within the deadline (seconds).
 
-        Raises `Conflict` when a unique index refused; `ValueError` for text that PostgreSQL can't keep;
+        Raises `Conflict` when a unique index refused, or a deadlock was broken at our cost;
+        `ValueError` for text that PostgreSQL can't keep;
         `StoreUnavailable` for everything else, whether the server is away, too slow, full or read-only.
         """
         if self._pool is None:
@@ -102,9 +116,11 @@ class Database:
                 return await _on_a_connection(self._pool, work)
         except asyncpg.IntegrityConstraintViolationError as error:
             raise Conflict(f"a unique name is taken: {error.constraint_name}") from None
-        except (asyncpg.DataError, asyncpg.exceptions._base.DataError, UnicodeError) as error:
+        except asyncpg.TransactionRollbackError as error:  # a deadlock: somebody else went on
+            raise Conflict(_why(error)) from None
+        except (asyncpg.DataError, ValueError) as error:
             raise ValueError(f"PostgreSQL can't keep this text: {type(error).__name__}.") from None
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except _AWAY as error:
             raise StoreUnavailable(f"The database did not answer: {_why(error)}") from None
 
     async def _prepare(self, connection: asyncpg.Connection[Any]) -> None:

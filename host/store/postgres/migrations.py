@@ -10,7 +10,7 @@ import asyncpg
 from host.store.port import StoreUnavailable
 from host.store.postgres.database import Database
 
-MIGRATIONS = ("schema.sql",)
+MIGRATIONS = ("schema.sql", "functions.sql")
 """Scripts in the order in which they were written. `sayso_schema` lists the numbers of those applied.
 
 A replica of the version before goes on working while a newer one is started, so a script adds and does
@@ -52,6 +52,12 @@ async def _migrate(connection: asyncpg.Connection[Any], scripts: list[str]) -> N
         for number, script in enumerate(scripts[have:], start=have + 1):
             await connection.execute(script)
             await connection.execute("INSERT INTO sayso_schema (version) VALUES ($1)", number)
+        # In a cluster into which a dump was loaded, transaction ids (and with them the positions of the
+        # log) would begin below those that are there.
+        await connection.execute(
+            "UPDATE log_base SET base = l.last FROM (SELECT max(position) AS last FROM log) AS l "
+            "WHERE l.last >= base + pg_current_xact_id()::text::bigint * 1024"
+        )
 
 
 async def _check_server(connection: asyncpg.Connection[Any]) -> None:

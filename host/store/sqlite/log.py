@@ -9,6 +9,7 @@ from host.store import codec
 from host.store.port import Commit, Conflict, Page, StoredEvent
 from host.store.sqlite.database import Database
 from host.store.sqlite.recent import Recent
+from host.store.sqlite.webhooks import enqueue
 
 _COLUMNS = (
     "i.interrupt_id, i.run_id, i.node_id, i.key, i.kind, i.status, i.version, i.deadline, "
@@ -156,6 +157,7 @@ def _append(connection: sqlite3.Connection, commit: Commit) -> None:
             ),
         )
     _put_conversations(connection, commit)
+    enqueue(connection, commit)
     if commit.reply is not None:
         reply = commit.reply
         execute(

@@ -8,28 +8,42 @@ from pathlib import Path
 from host.store.port import StoreUnavailable
 from host.store.sqlite.database import Database
 from host.store.sqlite.log import SqliteLog
+from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed, SqliteStatistics
+from host.store.sqlite.outbox import SqliteOutbox
 from host.store.sqlite.queues import SqliteDeliveries, SqliteLinks, SqliteReplies, SqliteShelf
+from host.store.sqlite.webhooks import SqliteSubscriptions
 
-MIGRATIONS = ("schema.sql",)
+MIGRATIONS = ("schema.sql", "002_webhooks.sql", "003_operate.sql")
 """Scripts in the order in which they were written. The number of those applied is `user_version`."""
+
+
+def scripts() -> list[str]:
+    """The texts of `MIGRATIONS`."""
+    folder = resources.files("host.store.sqlite")
+    return [folder.joinpath(name).read_text(encoding="utf-8") for name in MIGRATIONS]
 
 
 class SqliteStore:
     """`host.store.port.Store` on one file. One process at a time writes to it."""
 
     def __init__(self, path: Path) -> None:
-        folder = resources.files("host.store.sqlite")
-        scripts = [folder.joinpath(name).read_text(encoding="utf-8") for name in MIGRATIONS]
-        self._db = Database(path, scripts)
+        self._db = Database(path, scripts())
         self.log = SqliteLog(self._db)
         self.replies = SqliteReplies(self._db)
         self.deliveries = SqliteDeliveries(self._db)
         self.shelf = SqliteShelf(self._db)
         self.links = SqliteLinks(self._db)
+        self.subscriptions = SqliteSubscriptions(self._db)
+        self.outbox = SqliteOutbox(self._db)
+        self.api_keys = SqliteApiKeys(self._db)
+        self.feed = SqliteFeed(self._db)
+        self.audit = SqliteAudit(self._db)
+        self.statistics = SqliteStatistics(self._db)
 
     async def start(self) -> None:
         await self._db.start()
         await self.deliveries.release_all()
+        await self.outbox.release_all()
 
     async def stop(self) -> None:
         await self._db.stop()

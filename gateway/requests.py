@@ -1,0 +1,87 @@
+"""Around every request: an id for the logs, one line, one count, one span.
+
+The line holds the route's pattern and never the path, which may carry a token. A caller may choose the id
+(`X-Request-Id`); every answer names it.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from typing import Final
+
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from gateway.http import Handler
+from gateway.tracing import traceparent
+from gateway.watch import Watch, received_at
+from host.observer import asking_trace
+
+log = structlog.get_logger("sayso.requests")
+
+HEADER: Final = "X-Request-Id"
+REQUEST_ID: Final = web.RequestKey("request id", str)
+_FORM: Final = re.compile(r"[A-Za-z0-9-]{8,64}")
+_QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+_GONE: Final = 499  # the caller hung up; no answer was sent
+
+
+
+def observed(watch: Watch) -> Middleware:
+    """The outermost middleware."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        begun = time.perf_counter()
+        request_id, route = id_of(request), route_of(request)
+        request[REQUEST_ID] = request_id
+        received = received_at.set(begun)
+        parent = traceparent(request.headers.get("traceparent", ""))
+        status = _GONE
+        with (
+            structlog.contextvars.bound_contextvars(request_id=request_id),
+            watch.tracing.span(
+                "request", parent, http_request_method=request.method, http_route=route
+            ) as span,
+        ):
+            asking = asking_trace.set(span.traceparent)
+            try:
+                response = await handler(request)
+                status = response.status
+                return response
+            finally:
+                asking_trace.reset(asking)
+                received_at.reset(received)
+                span.note(http_status_code=status)
+                watch.metrics.requested(request.method, route, status)
+                _say(request.method, route, status, time.perf_counter() - begun)
+
+    return middleware
+
+
+async def name_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
+    """Put the id on the answer, a stream's too. For `on_response_prepare`."""
+    found = request.get(REQUEST_ID)
+    if found is not None:
+        response.headers[HEADER] = found
+
+
+def id_of(request: web.Request) -> str:
+    """The caller's id if it is well formed (8 to 64 of A-Z a-z 0-9 -), else a new one."""
+    given = request.headers.get(HEADER, "")
+    return given if _FORM.fullmatch(given) else secrets.token_hex(8)
+
+
+def route_of(request: web.Request) -> str:
+    """The pattern of the route, never the path."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "unmatched"
+
+
+def _say(method: str, route: str, status: int, seconds: float) -> None:
+    loud = method not in ("GET", "HEAD") and route not in _QUIET
+    write = log.info if loud or status >= 500 else log.debug
+    write("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1))

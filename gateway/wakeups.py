@@ -1,0 +1,35 @@
+"""Wake-ups between gateways: what one appends, the others' waiters look at at once.
+
+Announcements may be lost, and nothing depends on them: whoever waits looks again at the end of its poll,
+and a worker at its next tick. After a gap everybody looks.
+"""
+
+from __future__ import annotations
+
+from host.coordination.port import Coordination
+from host.decisions.state import State
+from host.waiters import Waiters
+
+_CHANNEL = "changes"
+_WORK = ("messages", "shelf")
+
+
+class Wakeups:
+    """Announces this gateway's changes, and wakes its waiters at those of the others."""
+
+    def __init__(self, coordination: Coordination) -> None:
+        self._coordination = coordination
+
+    async def announce(self, run_id: str, after: State) -> None:
+        """Tell the others which run and interrupts changed: their ids, one a line. Never raises."""
+        ids = (run_id, *(i.interrupt_id for i in after.interrupts))
+        await self._coordination.announce(_CHANNEL, "\n".join(ids))
+
+    async def run(self, waiters: Waiters) -> None:
+        """For ever: wake who waits on what another gateway changed, and whoever sends messages."""
+        async for message in self._coordination.listen(_CHANNEL):
+            if not message:
+                waiters.wake_all()
+                continue
+            for topic in (*message.split("\n"), *_WORK):
+                waiters.wake(topic)

@@ -1,0 +1,213 @@
+"""Messages, threads, links and remembered replies in PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from host.store.port import Message, MessageStatus, Reply
+from host.store.postgres.batches import Batches
+from host.store.postgres.database import Database
+
+_ERROR_CHARS = 500
+
+
+class PostgresReplies:
+    """`host.store.port.Replies`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._reads: Batches[str, Reply | None] = Batches(self._read)
+
+    async def finish(self) -> None:
+        """Wait for what is queued."""
+        await self._reads.finish()
+
+    async def find(self, scope: str) -> Reply | None:
+        return await self._reads(scope)
+
+    async def remember(self, reply: Reply, now: int) -> None:
+        await self._db.fetch(
+            "INSERT INTO replies (scope, digest, status, body, at) VALUES ($1, $2, $3, $4, $5) "
+            "ON CONFLICT DO NOTHING",
+            reply.scope,
+            reply.digest,
+            reply.status,
+            reply.body,
+            now,
+        )
+
+    async def forget(self, before: int) -> int:
+        return await self._db.drain(
+            "DELETE FROM replies WHERE scope = ANY (ARRAY(SELECT scope FROM replies "
+            "WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING 1",
+            before,
+        )
+
+    async def _read(self, scopes: list[str]) -> list[Reply | Exception | None]:
+        rows = await self._db.fetch(
+            "SELECT scope, digest, status, body FROM replies WHERE scope = ANY ($1::text[])", scopes
+        )
+        found = {row[0]: Reply(*row) for row in rows}
+        return [found.get(scope) for scope in scopes]
+
+
+class PostgresDeliveries:
+    """`host.store.port.Deliveries`. Claims of several replicas are disjoint (SKIP LOCKED)."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._owners: set[str] = set()
+
+    async def hand_back(self) -> None:
+        """End the leases of all owners that claimed through this object, so nobody waits for them."""
+        if self._owners:
+            await self._db.fetch(
+                "UPDATE messages SET leased_until = 0 WHERE due_at IS NOT NULL "
+                "AND leased_until > 0 AND owner = ANY ($1::text[])",
+                list(self._owners),
+            )
+
+    async def claim(self, now: int, owner: str, lease_ms: int, limit: int) -> list[Message]:
+        self._owners.add(owner)
+        rows = await self._db.fetch(
+            "WITH stale AS (SELECT interrupt_id, channel, address FROM messages "
+            "WHERE due_at <= $1 AND leased_until <= $1 ORDER BY due_at LIMIT $4 "
+            "FOR UPDATE SKIP LOCKED) "
+            "UPDATE messages m SET leased_until = $3, owner = $2, fence = fence + 1 FROM stale s "
+            "WHERE m.interrupt_id = s.interrupt_id AND m.channel = s.channel "
+            "AND m.address = s.address "
+            "RETURNING m.interrupt_id, m.channel, m.address, thread, wanted, shown, ref, attempts, "
+            "fence",
+            now,
+            owner,
+            now + lease_ms,
+            limit,
+        )
+        return [_message(row) for row in sorted(rows, key=lambda row: (row[0], row[1], row[2]))]
+
+    async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
+        changed = await self._db.fetch(
+            "UPDATE messages SET shown = $5, ref = $6, attempts = 0, error = '', leased_until = 0, "
+            "due_at = CASE WHEN wanted > $5 THEN $7::bigint END "
+            "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4 RETURNING 1",
+            *_key(message),
+            message.fence,
+            message.wanted,
+            orjson.dumps(ref),
+            now,
+        )
+        return len(changed) == 1
+
+    async def failed(self, message: Message, error: str, retry_at: int | None, now: int) -> None:
+        await self._db.fetch(
+            "UPDATE messages SET attempts = attempts + 1, error = $5, leased_until = 0, "
+            "due_at = $6 "
+            "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4",
+            *_key(message),
+            message.fence,
+            error_text(error),
+            retry_at,
+        )
+
+    async def of(self, interrupt_id: str) -> list[MessageStatus]:
+        rows = await self._db.fetch(
+            "SELECT channel, address, due_at, wanted, shown, attempts, error, ref FROM messages "
+            "WHERE interrupt_id = $1 ORDER BY channel, address",
+            interrupt_id,
+        )
+        return [
+            MessageStatus(
+                channel=row[0],
+                address=row[1],
+                state="due" if row[2] is not None else "shown" if row[4] >= row[3] else "dead",
+                wanted=row[3],
+                shown=row[4],
+                attempts=row[5],
+                error=row[6],
+                ref=orjson.loads(row[7]) if row[7] else None,
+            )
+            for row in rows
+        ]
+
+    async def thread(self, tenant: str, thread: str, channel: str, address: str) -> Any | None:
+        row = await self._db.one(
+            "SELECT ref FROM threads WHERE tenant = $1 AND thread = $2 AND channel = $3 "
+            "AND address = $4",
+            tenant,
+            thread,
+            channel,
+            address,
+        )
+        return orjson.loads(row[0]) if row else None
+
+    async def put_thread(
+        self, tenant: str, thread: str, channel: str, address: str, ref: dict[str, Any]
+    ) -> None:
+        await self._db.fetch(
+            "INSERT INTO threads (tenant, thread, channel, address, ref_key, ref) "
+            "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+            tenant,
+            thread,
+            channel,
+            address,
+            _ref_key(ref),
+            orjson.dumps(ref),
+        )
+
+    async def find_thread(self, channel: str, ref: dict[str, Any]) -> tuple[str, str] | None:
+        row = await self._db.one(
+            "SELECT tenant, thread FROM threads WHERE channel = $1 AND ref_key = $2",
+            channel,
+            _ref_key(ref),
+        )
+        return (row[0], row[1]) if row else None
+
+
+class PostgresLinks:
+    """`host.store.port.LinkStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def put(self, digest: str, interrupt_id: str, person: dict[str, str]) -> None:
+        await self._db.fetch(
+            "INSERT INTO links (digest, interrupt_id, person) VALUES ($1, $2, $3) "
+            "ON CONFLICT DO NOTHING",
+            digest,
+            interrupt_id,
+            orjson.dumps(person),
+        )
+
+    async def find(self, digest: str) -> tuple[str, dict[str, str]] | None:
+        row = await self._db.one("SELECT interrupt_id, person FROM links WHERE digest = $1", digest)
+        return (row[0], orjson.loads(row[1])) if row else None
+
+
+def error_text(error: str) -> str:
+    """What a channel or a provider said went wrong, as far as PostgreSQL keeps it (no U+0000)."""
+    return error[:_ERROR_CHARS].replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def _ref_key(ref: dict[str, Any]) -> str:
+    """The members of a thread's ref that identify it, as text."""
+    return orjson.dumps(ref, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _key(message: Message) -> tuple[str, str, str]:
+    return message.interrupt_id, message.channel, message.address
+
+
+def _message(row: Any) -> Message:
+    return Message(
+        interrupt_id=row[0],
+        channel=row[1],
+        address=row[2],
+        thread=row[3],
+        wanted=row[4],
+        shown=row[5],
+        ref=orjson.loads(row[6]) if row[6] else None,
+        attempts=row[7],
+        fence=row[8],
+    )

@@ -1,0 +1,66 @@
+"""The store for several gateways: one PostgreSQL database, 14 or newer."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+
+from host.store.port import StoreUnavailable
+from host.store.postgres.database import Database
+from host.store.postgres.log import PostgresLog
+from host.store.postgres.migrations import migrate
+from host.store.postgres.operate import (
+    PostgresApiKeys,
+    PostgresAudit,
+    PostgresFeed,
+    PostgresStatistics,
+)
+from host.store.postgres.queues import PostgresDeliveries, PostgresLinks, PostgresReplies
+from host.store.postgres.shelf import PostgresShelf
+from host.store.postgres.webhooks import PostgresOutbox, PostgresSubscriptions
+
+
+class PostgresStore:
+    """`host.store.port.Store` on a `postgresql://` URL. Any number of processes may write to it.
+
+    `deadline` (seconds) is for each call. Tables are made in the first schema of the role's search path.
+    """
+
+    def __init__(self, url: str, deadline: float = 5.0) -> None:
+        self._db = Database(url, deadline)
+        self.log = PostgresLog(self._db)
+        self.replies = PostgresReplies(self._db)
+        self.deliveries = PostgresDeliveries(self._db)
+        owner = secrets.token_hex(8)
+        self.shelf = PostgresShelf(self._db, owner)
+        self.links = PostgresLinks(self._db)
+        self.subscriptions = PostgresSubscriptions(self._db)
+        self.outbox = PostgresOutbox(self._db, owner)
+        self.api_keys = PostgresApiKeys(self._db)
+        self.feed = PostgresFeed(self._db)
+        self.audit = PostgresAudit(self._db)
+        self.statistics = PostgresStatistics(self._db)
+
+    async def start(self) -> None:
+        await self._db.start()
+        try:
+            await migrate(self._db)
+        except BaseException:
+            await self._db.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Finish what is queued, hand back what is leased, close. Leases end by themselves otherwise."""
+        for part in (self.log, self.replies, self.api_keys):
+            await part.finish()
+        with contextlib.suppress(StoreUnavailable):
+            await self.deliveries.hand_back()
+            await self.shelf.hand_back()
+            await self.outbox.hand_back()
+        await self._db.stop()
+
+    async def healthy(self) -> bool:
+        try:
+            return await self._db.one("SELECT 1") is not None
+        except StoreUnavailable:
+            return False

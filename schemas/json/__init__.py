@@ -1,0 +1,1 @@
+"""The exported JSON Schema documents. Made by `python -m schemas.export`."""
