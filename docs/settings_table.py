@@ -25,6 +25,7 @@ BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 HEADINGS = {
     "": "The gateway",
     "http": "HTTP",
+    "store": "Store",
     "redis": "Redis",
     "slack": "Slack",
     "email": "Mail",
@@ -42,6 +43,8 @@ MEANING = {
     "tenant": "The tenant of everything that names none: runs, API keys, webhook sources.",
     "notify": "Who is told of a request that says nothing of its own, as `channel:address`. In the "
     "environment separated by commas.",
+    "relaxations": "Obligations relaxed for a test stage, each with its reason; `sayso certify` lists "
+    "them. `approver-lists`: anybody may answer.",
     "workflows": "A folder of workflow definitions, one JSON file each: see [workflows.md](workflows.md).",
     "conformance_seed": "Fixture workflows and test seams for the protocol's conformance suite. "
     "Refuses to start beside anything that looks like production.",
@@ -51,6 +54,8 @@ MEANING = {
     "http.public_url": "The address at which people reach the gateway; answer links begin with it. https, "
     "or http on loopback. Unset: the address listened on.",
     "http.max_body_bytes": "The largest request body of the API.",
+    "store.url": "A PostgreSQL database (`postgresql://…`) for several gateways; without it, one "
+    "SQLite file in the data folder.",
     "redis.url": "`redis://`, `rediss://` or `unix://`. Unset: a private Valkey in the data folder.",
     "redis.prefix": "What every key in Redis begins with.",
     "slack.bot_token": "`xoxb-…`. Setting it turns Slack on. Also `SLACK_BOT_TOKEN`.",
@@ -191,7 +196,9 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     if isinstance(value, SecretStr):
-        raise TypeError("a secret has no default")
+        if value.get_secret_value():
+            raise TypeError("a secret has no default")
+        return ""
     if value in (None, "", (), {}):
         return ""
     if isinstance(value, frozenset):

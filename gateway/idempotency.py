@@ -29,7 +29,15 @@ Render = Callable[[State], tuple[int, dict[str, Any]]]
 _CLAIM_SECONDS = 30.0
 _REPLAYED = "OpenWOP-Idempotent-Replay"
 _RESOLVES = {"resolveInterruptByRun": "api", "resolveInterruptByToken": "token"}
-_NEVER_KEPT = frozenset({"idempotency_key_invalid", "validation_error"})
+_NEVER_KEPT = frozenset(
+    {
+        "idempotency_key_invalid",
+        "validation_error",
+        # Why an endpoint was refused may pass: the same request is judged again.
+        "webhook_url_rejected",
+        "webhook_endpoint_unverified",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ from schemas.versions import ProtocolVersion
 
 log = structlog.get_logger("sayso.outbound")
 
+TOPIC: Final = "outbox"
+"""What is woken when a slot is free or something is owed; the outbox is looked at every tick anyway."""
 _LEASE_MS: Final = 60_000
 _REMEMBERED_MS: Final = 3_600_000
 _TICK_SECONDS: Final = 0.1
@@ -60,7 +62,6 @@ class Outbound:
         self._protocol = protocol
         self._endpoints: dict[str, _Endpoint] = {}
         self._sending: set[asyncio.Task[None]] = set()
-        self._freed = asyncio.Event()
 
     async def run(self) -> None:
         """For ever. A failing store delays it; nothing ends it but cancellation."""
@@ -100,15 +101,16 @@ class Outbound:
         await self._host.store.outbox.forget(now - RETENTION_MS, now)
 
     async def _send_on(self) -> None:
-        while True:
-            self._freed.clear()
-            try:
-                await self.once()
-            except Exception as error:
-                log.error("the outbox could not be worked on", error=repr(error))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_TICK_SECONDS):
-                    await self._freed.wait()
+        with self._host.waiters.on(TOPIC) as due:
+            while True:
+                due.clear()
+                try:
+                    await self.once()
+                except Exception as error:
+                    log.error("the outbox could not be worked on", error=repr(error))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_TICK_SECONDS):
+                        await due.wait()
 
     async def _tidy(self) -> None:
         while True:
@@ -133,7 +135,7 @@ class Outbound:
         def done(task: asyncio.Task[None]) -> None:
             endpoint.busy -= 1
             self._sending.discard(task)
-            self._freed.set()
+            self._host.waiters.wake(TOPIC)
 
         task.add_done_callback(done)
 

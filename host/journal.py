@@ -113,6 +113,7 @@ class Journal:
 
     async def _tell(self, after: State, changed: tuple[Interrupt, ...]) -> None:
         self._waiters.wake(after.run.run_id)
+        self._waiters.wake("outbox")
         for interrupt in changed:
             self._waiters.wake(interrupt.interrupt_id)
             if interrupt.notify:

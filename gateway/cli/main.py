@@ -13,7 +13,7 @@ from rich.console import Console
 
 from config.settings import Settings, SettingsError, load
 from gateway import logs
-from gateway.cli import keys
+from gateway.cli import api_keys, audit, keys, operate
 
 app = typer.Typer(
     name="sayso",
@@ -23,6 +23,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(keys.app, name="keys")
+app.add_typer(api_keys.app, name="api-keys")
+app.add_typer(audit.app, name="audit")
+for command in (operate.doctor, operate.backup, operate.restore, operate.events):
+    app.command()(command)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Config = Annotated[

@@ -11,7 +11,9 @@ from adapters.cards import card_of
 from adapters.channel import DeliveryFailed
 from adapters.views import Person
 from config.settings import Settings
+from gateway import weak_secrets
 from gateway.auth import Key, digest
+from gateway.cli.store import open_beside
 from gateway.lifecycle import Gateway, StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
@@ -21,22 +23,34 @@ from schemas.errors import Refusal
 from schemas.payloads import check_payload
 from schemas.runs import EXTERNAL_WORKFLOW, CreateRun
 
+_NO_KEYS = (
+    "No [[api_keys]] in the configuration and none in the store, so no program could use this gateway. "
+    "Make one (`sayso api-keys create NAME`), or use `sayso dev` to try things out."
+)
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 async def run_serve(settings: Settings) -> int:
     """Exit code. The gateway serves until SIGTERM or SIGINT."""
-    if not settings.api_keys:
-        errors.print(
-            "No [[api_keys]] in the configuration, so no program could use this gateway. Add one "
-            "(`sayso hash-key` prints the digest of a key), or use `sayso dev` to try things out.",
-            style="red",
-            markup=False,
-        )
+    weak = weak_secrets.found_in(settings)
+    try:
+        if not weak and not settings.api_keys and not await _has_stored_keys(settings):
+            weak = [_NO_KEYS]
+    except (StoreUnavailable, ValueError, OSError) as error:
+        errors.print(f"Sayso can't start. {error}", style="red", markup=False)
+        return 1
+    for sentence in weak:
+        errors.print(sentence, style="red", markup=False)
+    if weak:
         return 2
     gateway = Gateway(settings, [])
     return await _until_stopped(gateway, None, dev=False)
+
+
+async def _has_stored_keys(settings: Settings) -> bool:
+    async with open_beside(settings) as store:
+        return bool(await store.api_keys.of(settings.tenant))
 
 
 async def run_dev(settings: Settings, sample: bool) -> int:

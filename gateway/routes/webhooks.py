@@ -19,6 +19,7 @@ from adapters.webhooks.sign_out import STANDARD, V1, Signing, key_of, new_secret
 from gateway.auth import Caller, Keys
 from gateway.http import body_of, parse, reply
 from gateway.idempotency import Attempt, Idempotency
+from gateway.outbound import TOPIC
 from gateway.webhook_wire import MOST_PAGE, OVERLAP_SECONDS, letter_record, record, registered
 from host import ids
 from host.decisions.state import iso
@@ -153,6 +154,7 @@ class WebhookRoutes:
             now = self._host.clock()
             if not await self._host.store.outbox.redrive(webhook_id, delivery_id, now):
                 raise Refusal("not_found", "This webhook has no such dead letter.")
+            self._host.waiters.wake(TOPIC)
             return 200, {"deliveryId": delivery_id, "status": "due"}
 
         return await self._once.run(request, caller.principal.tenant, "redriveDelivery", act)

@@ -15,12 +15,13 @@ from tests.contract.webhook_store import (
     drain,
     note,
     opening,
+    postgres,
     sqlite,
     store,
     subscribed,
 )
 
-__all__ = ["opening", "sqlite", "store"]
+__all__ = ["opening", "postgres", "sqlite", "store"]
 
 
 # --- what an append owes --------------------------------------------------------------------------
@@ -223,6 +224,10 @@ async def test_disabling_ends_all_and_redriving_begins_anew(store: Store) -> Non
     assert {d.sequence for d in letters} == {0, 1}
     assert await store.outbox.redrive(webhook_id, letters[0].delivery_id, NOW + 3)
     assert await store.outbox.ready(NOW + 3) == [webhook_id]
+    [again] = await claim(store, webhook_id, NOW + 3)
+    assert again.sequence == letters[0].sequence
+    assert await store.outbox.delivered(again)
+    assert await claim(store, webhook_id, NOW + 3) == []  # nothing was owed while it was disabled
 
 
 async def test_old_dead_letters_are_forgotten(store: Store) -> None:

@@ -18,13 +18,14 @@ from tests.contract.webhook_store import (
     drain,
     note,
     opening,
+    postgres,
     sqlite,
     store,
     subscribed,
     subscription,
 )
 
-__all__ = ["opening", "sqlite", "store"]
+__all__ = ["opening", "postgres", "sqlite", "store"]
 
 
 # --- subscriptions --------------------------------------------------------------------------------

@@ -12,11 +12,13 @@ from host.decisions.evolve import evolve
 from host.decisions.state import NewEvent, Run, State
 from host.ids import bound
 from host.store.port import Commit, Store
+from host.store.postgres.store import PostgresStore
 from host.store.sqlite.store import SqliteStore
 from host.store.webhooks import Delivery, Subscription
 
 NOW = 1_789_128_000_000
 LEASE = 60_000
+STORES = ["sqlite", "postgres"]
 
 
 @pytest.fixture
@@ -24,7 +26,12 @@ def sqlite(tmp_path: Path) -> Callable[[], Store]:
     return lambda: SqliteStore(tmp_path / "store.db")
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture
+def postgres(postgres_url: str) -> Callable[[], Store]:
+    return lambda: PostgresStore(postgres_url)
+
+
+@pytest.fixture(params=STORES)
 def opening(request: pytest.FixtureRequest) -> Callable[[], Store]:
     """Makes store objects on one and the same database."""
     chosen: Callable[[], Store] = request.getfixturevalue(request.param)

@@ -7,11 +7,13 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.lifecycle import Gateway
 from schemas.ids import path_segment
+from tests.acceptance.browser import Browser
 from tests.acceptance.program import until
 from tests.integration.conftest import Api, approval
 
@@ -84,16 +86,11 @@ async def test_a_persons_answer_is_timed_and_its_message_converges(api: Api) -> 
     _, minted, _ = await api.call(
         "POST", f"/host/sayso/interrupts/{interrupt}/tokens", {"intent": "resolve"}
     )
-    async with api.session.get(minted["url"]) as response:
-        page = await response.text()
-    nonce = re.search(r'name="nonce"[^>]*value="([^"]+)"', page)
-    if nonce is None:
-        nonce = re.search(r'value="([^"]+)"[^>]*name="nonce"', page)
-    assert nonce is not None
-    form = {"nonce": nonce[1], "action": "accept"}
-    origin = {"Origin": api.gateway.url}
-    async with api.session.post(minted["url"], data=form, headers=origin) as response:
-        assert response.status in (200, 303)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        browser = Browser(session, api.gateway.url)
+        page = await browser.read(minted["url"])
+        status, _ = await browser.press(minted["url"], {"action": "accept"}, page.nonce)
+        assert status == 303
     await until(shown, "the outcome to be shown")
     found = await scrape(api)
     assert value(found, "sayso_resolves_total", channel="web", outcome="decided", code="") == 1
@@ -134,11 +131,15 @@ async def test_the_event_loops_lag_is_measured(api: Api) -> None:
 async def test_refused_webhooks_are_counted_by_source_and_reason(start: Start) -> None:
     hook = {"provider": "stripe", "secrets": ["whsec_0123456789abcdef0123456789abcdef"]}
     api = await start(hooks={"shop": hook})
-    async with api.session.post(api.gateway.url + "/hooks/shop", data=b"{}") as response:
+    async with api.session.post(api.gateway.url + "/hooks/shop", json={}) as response:
         assert response.status in (400, 401)
     async with api.session.post(api.gateway.url + "/hooks/nobody", data=b"{}") as response:
         assert response.status == 404
-    labels = {dict(l)["source"]: dict(l)["outcome"] for n, l in await scrape(api) if "webhook_ev" in n}
+    labels = {
+        dict(found)["source"]: dict(found)["outcome"]
+        for name, found in await scrape(api)
+        if name == "sayso_webhook_events_total"
+    }
     assert labels["shop"].startswith("refused_")
     assert labels["unknown"] == "unknown_source"
 
@@ -150,7 +151,16 @@ async def test_no_metric_holds_what_a_tenant_sent(api: Api) -> None:
     await api.call("GET", "/nowhere/zzz-a-path-zzz")
     await api.call("PURGE", "/nowhere/zzz-a-path-zzz")
     _, body, _ = await text(api, "/metrics")
-    for content in (run, asked["interruptId"], "acme", "Secret", "secretive", "zzz", "PURGE", api.key):
+    for content in (
+        run,
+        asked["interruptId"],
+        "acme",
+        "Secret",
+        "secretive",
+        "zzz",
+        "PURGE",
+        api.key,
+    ):
         assert content not in body, content
     assert 'route="unmatched"' in body
     assert 'method="other"' in body

@@ -104,11 +104,8 @@ def test_the_sample_loads_with_everything_switched_on(
 def build(settings: Settings) -> dict[str, Any]:
     """The channels of these settings, wired to nothing and not started."""
     nothing: Any = None
-    return dict(
-        channels.build(
-            settings, settings.http.public_url, "f" * 48, nothing, nothing, nothing, nothing
-        )
-    )
+    doors = channels.Doors(nothing, nothing, nothing, nothing)
+    return dict(channels.build(settings, settings.http.public_url, "f" * 48, doors))
 
 
 # --- pages ----------------------------------------------------------------------------------------

@@ -128,6 +128,18 @@ async def test_the_socket_is_guarded_even_when_the_resolver_is_not(listener: Lis
     assert listener.connections == 0
 
 
+async def test_every_connection_of_the_guard_goes_through_the_choke_point(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its resolver's check taken away, the guard still connects to nothing inside."""
+    monkeypatch.setattr(GuardedResolver, "resolve", Names(["127.0.0.1"]).resolve)
+    egress = await guarded(Names(["8.8.8.8"]))
+    outcome = await Sender(egress).deliver(f"https://x.example:{listener.port}/", b"{}", {})
+    assert outcome.reason == "its host leads to an address that is not public"
+    assert listener.connections == 0
+    await egress.stop()
+
+
 async def test_the_listener_can_be_met_at_all(listener: Listener) -> None:
     """Without the guard the very same request arrives: the tests above can fail."""
     connector = aiohttp.TCPConnector(resolver=Names(["127.0.0.1"]))
@@ -161,10 +173,14 @@ async def test_an_exception_for_a_port_is_none_for_a_name_that_leads_there(
 async def test_proxies_of_the_environment_are_not_used(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"):
+    """By an exception too, which the address check does not stop: port 1 refuses, the proxy would not."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{listener.port}")
-    egress = await guarded(Names(["127.0.0.1"]))
-    outcome = await Sender(egress).deliver("https://hooks.example.com/x", b"{}", {})
-    assert not outcome.delivered
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    egress = Egress(["http://127.0.0.1:1"], resolver=Names(["8.8.8.8"]))
+    await egress.start()
+    outcome = await Sender(egress).deliver("http://127.0.0.1:1/x", b"{}", {})
+    assert outcome.reason == "it could not be connected to"
     assert listener.connections == 0
     await egress.stop()

@@ -1,0 +1,222 @@
+"""Checks that ask others: the coordination, PostgreSQL, Slack, the mail server, the gateway itself.
+
+Each has a deadline. None of them changes anything, and none sends a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import aiosmtplib
+from slack_sdk.errors import SlackApiError
+
+from adapters.email.settings import EmailSettings
+from adapters.slack.client import SlackClient
+from adapters.slack.settings import SlackSettings
+from config.settings import Settings
+from gateway import stores
+from gateway.doctor.finding import Finding, fail, ok, warn
+from host.coordination.embedded import EmbeddedValkey
+from host.coordination.redis import RedisCoordination
+from host.store.port import StoreUnavailable
+
+PATIENCE: Final = 10.0  # seconds, for each check
+LARGEST_SKEW: Final = 5.0  # seconds; a token or a signature of more than five minutes is refused
+SCOPES: Final = frozenset(
+    {
+        "app_mentions:read",
+        "channels:history",
+        "chat:write",
+        "groups:history",
+        "im:history",
+        "im:write",
+        "users:read",
+    }
+)
+
+
+async def coordination(settings: Settings) -> AsyncIterator[Finding]:
+    """Redis answers, or the embedded Valkey starts."""
+    if settings.redis.url is None:
+        with tempfile.TemporaryDirectory(prefix="sayso-doctor-") as folder:
+            valkey = EmbeddedValkey(Path(folder))
+            try:
+                await valkey.start()
+                await valkey.stop()
+            except (RuntimeError, OSError) as error:
+                yield fail("valkey", f"does not start: {error}", "Set SAYSO_REDIS__URL instead.")
+                return
+        yield ok("valkey", "the embedded one starts")
+        return
+    try:
+        redis = RedisCoordination(settings.redis.url.get_secret_value(), settings.redis.prefix)
+        await redis.start()
+    except ValueError as error:
+        yield fail("redis", str(error), "Correct SAYSO_REDIS__URL.")
+        return
+    well = await redis.healthy()
+    await redis.stop()
+    if well:
+        yield ok("redis", "answers")
+    else:
+        yield fail(
+            "redis",
+            "does not answer within a quarter of a second",
+            "Start it, or correct SAYSO_REDIS__URL. Answers go on meanwhile, slower.",
+        )
+
+
+async def postgres(settings: Settings) -> AsyncIterator[Finding]:
+    """The database server, where one is set."""
+    if not settings.store.url.get_secret_value():
+        return
+    try:
+        store = stores.choose(settings)
+        await store.start()
+        well = await store.healthy()
+        await store.stop()
+    except (StoreUnavailable, ValueError, OSError) as error:
+        yield fail("postgres", str(error), "Correct SAYSO_STORE__URL, or start the server.")
+        return
+    yield ok("postgres", "answers") if well else fail("postgres", "does not answer", "Start it.")
+
+
+async def slack(settings: Settings) -> AsyncIterator[Finding]:
+    """The tokens work, and the app has the scopes that are used."""
+    if settings.slack.bot_token is None:
+        return
+    try:
+        chosen = SlackSettings(
+            bot_token=settings.slack.bot_token.get_secret_value(),
+            signing_secrets=("unused",),
+            api_url=settings.slack.api_url,
+            request_timeout=PATIENCE,
+        )
+    except ValueError:
+        return  # told by the check of the configuration
+    client = SlackClient(chosen)
+    await client.open()
+    try:
+        answer = await client.web_client(chosen.bot_token).auth_test()
+    except SlackApiError as error:
+        data = error.response.data
+        reason = str(data.get("error", "")) if isinstance(data, dict) else ""
+        yield fail(
+            "slack", f"auth.test: {reason[:80]}", "Set SLACK_BOT_TOKEN to the token of the app."
+        )
+        return
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        yield fail("slack", f"no answer: {type(error).__name__}", "Check the network.")
+        return
+    finally:
+        await client.close()
+    yield ok("slack", f"the bot token is of {str(answer.get('team', 'a workspace'))[:80]}")
+    listed = str(answer.headers.get("x-oauth-scopes", ""))
+    have = {scope.strip() for scope in listed.split(",") if scope.strip()}
+    missing = sorted(SCOPES - have)
+    if have and missing:
+        yield warn("slack", f"the app lacks {', '.join(missing)}", "Add them, install it again.")
+    elif have:
+        yield ok("slack", "the app has all scopes that are used")
+
+
+async def mail(settings: Settings) -> AsyncIterator[Finding]:
+    """The mail server is reached, upgrades to TLS and takes the password."""
+    if settings.email.smtp_url is None:
+        return
+    try:
+        url = settings.email.smtp_url.get_secret_value()
+        chosen = EmailSettings(smtp_url=url, from_address=settings.email.from_)
+    except ValueError:
+        return  # told by the check of the configuration
+    server = chosen.server
+    secured = server.implicit_tls or server.starttls
+    smtp = aiosmtplib.SMTP(
+        hostname=server.host,
+        port=server.port,
+        username=server.username,
+        password=server.password,
+        timeout=PATIENCE,
+        use_tls=server.implicit_tls,
+        start_tls=server.starttls,
+        tls_context=ssl.create_default_context() if secured else None,
+    )
+    try:
+        await smtp.connect()
+        await smtp.quit()
+    except (aiosmtplib.SMTPException, OSError) as error:
+        smtp.close()
+        yield fail(
+            "mail",
+            f"{server.host}:{server.port}: {type(error).__name__}",
+            "Check the host, the port, the password and the certificate in email.smtp_url.",
+        )
+        return
+    how = "with TLS" if secured else "in the clear, on this machine"
+    yield ok("mail", f"{server.host}:{server.port} takes mail, {how}")
+
+
+async def running(settings: Settings) -> AsyncIterator[Finding]:
+    """The gateway that is running, as people reach it: its readiness, and its clock against ours."""
+    try:
+        url = (settings.data_dir / "url").read_text().strip()
+    except OSError:
+        yield ok("gateway", "has not run with this data folder yet")
+        return
+    timeout = aiohttp.ClientTimeout(total=PATIENCE)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+            session.get(f"{url}/readyz", allow_redirects=False) as response,
+        ):
+            text = (await response.content.read(200)).decode(errors="replace").strip()
+            status, date = response.status, response.headers.get("Date", "")
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        yield warn(
+            "gateway",
+            f"{url} does not answer ({type(error).__name__})",
+            "If it should be running: start it, or check the proxy in front of it.",
+        )
+        return
+    if status == 200 and text == "ready":
+        yield ok("gateway", f"{url} is ready")
+    elif status == 200 and text.startswith("degraded"):
+        yield warn("gateway", f"{url} is {text}", "Bring that part back; answers go on meanwhile.")
+    else:
+        yield fail("gateway", f"{url}/readyz: {status} {text[:80]}", "See its log.")
+    for finding in skew(date, time.time()):
+        yield finding
+
+
+def skew(date: str, now: float) -> list[Finding]:
+    """What an HTTP Date says about our clock. Signatures and tokens are compared with it."""
+    try:
+        difference = abs(parsedate_to_datetime(date).timestamp() - now)
+    except (ValueError, TypeError):
+        return []
+    if difference > LARGEST_SKEW:
+        return [
+            warn("clock", f"differs by {difference:.0f} s from the gateway's", "Run an NTP client.")
+        ]
+    return [ok("clock", "agrees with the gateway's")]
+
+
+async def in_time(check: AsyncIterator[Finding], name: str) -> list[Finding]:
+    """All findings of a check, within twice the patience; whatever it raises is a finding."""
+    found: list[Finding] = []
+    try:
+        async with asyncio.timeout(2 * PATIENCE):
+            found.extend([finding async for finding in check])
+    except TimeoutError:
+        found.append(fail(name, f"no answer in {2 * PATIENCE:.0f} s", "Check the network."))
+    except Exception as error:
+        found.append(fail(name, f"the check broke off: {type(error).__name__}", "Report this."))
+    return found
