@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -89,7 +90,7 @@ async def _poll(wanted: Wanted, url: str, key: str) -> None:
             query = {"timeout": str(patience)} | (
                 {"afterSequence": str(after)} if after >= 0 else {}
             )
-            body = await _again(lambda q=query: _page(session, address, q), wanted.follow)
+            body = await _again(partial(_page, session, address, query), wanted.follow)
             for event in body["events"]:
                 _say(wanted, event)
                 after = event["sequence"]

@@ -18,6 +18,8 @@ from gateway.lifecycle import Gateway, StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
 from host.store.port import StoreUnavailable
+from host.store.sqlite.beside import version_of
+from host.store.sqlite.store import MIGRATIONS
 from schemas.api_keys import SCOPES
 from schemas.errors import Refusal
 from schemas.payloads import check_payload
@@ -49,6 +51,9 @@ async def run_serve(settings: Settings) -> int:
 
 
 async def _has_stored_keys(settings: Settings) -> bool:
+    path = settings.data_dir / "sayso.db"
+    if not settings.store.url.get_secret_value() and 0 < version_of(path) < len(MIGRATIONS):
+        return True  # it is for the start to bring it up to date, with whatever keys it has
     async with open_beside(settings) as store:
         return bool(await store.api_keys.of(settings.tenant))
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from host.store.port import StoredEvent
 from schemas.discovery import Discovery
+from schemas.events import EventInvalid
 from tests.integration.conftest import Api, approval
+from tests.integration.event_checks import check_everywhere
 
 ACCEPT = {"resumeValue": {"action": "accept"}}
 Start = Callable[..., Awaitable[Api]]
@@ -229,3 +233,17 @@ async def test_both_spellings_of_an_id_and_of_a_node(api: Api) -> None:
 async def test_the_form_of_an_id_is_checked_before_its_tenant(api: Api, name: str) -> None:
     status, body, _ = await api.call("GET", f"/runs/{name}")
     assert (status, body["error"]) == (400, "validation_error")
+
+
+# --- what holds every other test here -------------------------------------------------------------
+
+
+async def test_every_written_event_is_recorded_and_a_wrong_one_is_caught(
+    api: Api, every_event_is_checked: list[StoredEvent]
+) -> None:
+    await api.ask(await api.run())
+    types = [event.type for event in every_event_is_checked]
+    assert types[:2] == ["run.started", "interrupt.requested"]
+    wrong = replace(every_event_is_checked[0], payload={"workflowId": "w", "surprise": 1})
+    with pytest.raises(EventInvalid, match="surprise"):
+        check_everywhere(wrong)
