@@ -203,7 +203,9 @@ class Gateway:
             client_max_size=self.settings.http.max_body_bytes,
         )
         app.on_response_prepare.append(name_request)
-        app[PROTOCOL] = self.settings.protocol.version
+        app[PROTOCOL] = protocol = self.settings.protocol.version
+        seeded = conformance.fixtures() if self.settings.conformance_seed else []
+        fixtures = workflows.ids(seeded)
         once = Idempotency(self.host, coordination, self.watch)
         events = EventRoutes(self.host, self._keys, self.settings.protocol.max_streams)
         health = Health(
@@ -224,8 +226,8 @@ class Gateway:
                 self.host, self.access, self.links, self._keys, once, self.addresses, self.watch
             ),
             KeyRoutes(self.host, self._keys),
-            DiscoveryRoutes(self.host.policy, self.settings.protocol.version),
-            OpenApiRoutes(self.settings.protocol.version),
+            DiscoveryRoutes(self.host.policy, protocol, fixtures),
+            OpenApiRoutes(protocol),
             health,
         )
         for routes in (

@@ -22,7 +22,7 @@ _DIGESTS: Final = frozenset(
     [hashlib.sha256(word.encode()).hexdigest() for word in _WORDS] + [c * 64 for c in "0f"]
 )
 _PLACEHOLDER: Final = re.compile(
-    r"change[-_ ]?me|replace[-_ ]?(me|this)|your[-_ ].*(secret|token|key)|placeholder|^(.)\2*$",
+    r"change[-_ ]?me|replace[-_ ]?(me|this)|your[-_ ].*(secret|token|key)|placeholder|^(?P<one>.)(?P=one)*$",
     re.IGNORECASE,
 )
 

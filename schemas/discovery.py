@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from schemas.ids import WorkflowId
 from schemas.model import Exact
 from schemas.payloads import Text
 from schemas.subjects import Lane
@@ -93,6 +94,12 @@ class AuthFamily(Family):
     lanes: Annotated[list[AuthLane], Field(min_length=1)]
 
 
+class ReplayFamily(Family):
+    """Which forks of a run are made."""
+
+    modes: Annotated[list[Literal["replay", "branch"]], Field(min_length=1)]
+
+
 class Discovery(Exact):
     """`/.well-known/openwop`."""
 
@@ -105,6 +112,8 @@ class Discovery(Exact):
     interrupt: InterruptFamily
     conversation_primitive: Family
     webhooks: WebhooksFamily
+    replay: ReplayFamily
+    fixtures: list[WorkflowId] | None = None
     auth: AuthFamily
     extensions: dict[ExtensionName, dict[str, Any]]
 

@@ -84,7 +84,25 @@ class ForkedRun(Exact):
     from_seq: Annotated[int, Field(ge=0)]
 
 
+class EffectSeam(Exact):
+    """One way out of this host, and what keeps a replay from taking it."""
+
+    seam: Text
+    kind: Literal["message", "webhook"]
+    guarded: Literal[True]
+    guarded_by: Text
+
+
+class EffectHost(Exact):
+    """Which build the manifest is of."""
+
+    name: Text
+    build: Text
+
+
 class EffectSeams(Exact):
     """Every way out of this host."""
 
-    seams: list[dict[str, Any]]
+    manifest_version: Literal["1"]
+    host: EffectHost
+    seams: list[EffectSeam]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -19,8 +20,13 @@ from schemas.versions import ProtocolVersion, next_version
 class DiscoveryRoutes:
     """The discovery document, made once: it changes only with the configuration."""
 
-    def __init__(self, policy: Policy, protocol: ProtocolVersion) -> None:
-        self._raw = orjson.dumps(document(policy, protocol))
+    def __init__(
+        self, policy: Policy, protocol: ProtocolVersion, fixtures: Sequence[str] = ()
+    ) -> None:
+        found = document(policy, protocol)
+        if fixtures:  # the conformance mode alone has any
+            found["fixtures"] = list(fixtures)
+        self._raw = orjson.dumps(found)
         self._etag = f'"{hashlib.sha256(self._raw).hexdigest()[:24]}"'
 
     def routes(self) -> list[web.RouteDef]:
@@ -55,6 +61,7 @@ def document(policy: Policy, protocol: ProtocolVersion) -> dict[str, Any]:
             "refKinds": sorted(policy.ref_kinds),
         },
         "conversationPrimitive": {**record, "witness": "claims-check"},
+        "replay": {**record, "witness": "witnessable-gated", "modes": ["replay", "branch"]},
         "webhooks": {**record, "witness": "witnessable-gated", **webhook_wire.facets(protocol)},
         "auth": {
             **record,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 from aiohttp import web
@@ -79,8 +80,13 @@ class ForkRoutes:
     async def seams(self, request: web.Request) -> web.Response:
         """Every outbound effect of this host, and that a replay has none of them."""
         self._keys.caller(request, "runs:read")
+        messages = "a replay opens its interrupts without addresses, so no message is ever due"
         seams = [
-            {"seam": f"channel.{name}", "suppressedInReplay": True}
+            {"seam": f"channel.{name}", "kind": "message", "guarded": True, "guardedBy": messages}
             for name in sorted(self._addresses.channels)
         ]
-        return reply(200, {"seams": seams})
+        webhooks = "events of a replay make no row in the outbox"
+        out = {"seam": "webhooks.out", "kind": "webhook", "guarded": True, "guardedBy": webhooks}
+        build = version("sayso-gateway")
+        host = {"name": "sayso-gateway", "build": build}
+        return reply(200, {"manifestVersion": "1", "host": host, "seams": [*seams, out]})

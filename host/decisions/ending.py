@@ -69,11 +69,12 @@ def resolved_events(
     }
     if eligible:
         record["eligible"] = eligible
+    who = {"by": outcome.by, "via": outcome.via}
     events = [NewEvent("interrupt.resolved", payload, interrupt.node_id, record)]
     if aliases and interrupt.kind == "approval" and decision in _ALIAS:
-        events.append(NewEvent(_ALIAS[decision], payload, interrupt.node_id))
+        events.append(NewEvent(_ALIAS[decision], payload, interrupt.node_id, who))
     if aliases and interrupt.kind == "clarification":
-        events.append(NewEvent("clarification.resolved", payload, interrupt.node_id))
+        events.append(NewEvent("clarification.resolved", payload, interrupt.node_id, who))
     if resumes:
         resumed = {"nodeId": interrupt.node_id, "interruptId": interrupt.interrupt_id}
         events.append(NewEvent("node.resumed", resumed, interrupt.node_id))

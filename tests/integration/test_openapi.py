@@ -92,11 +92,19 @@ async def world(api: Api) -> World:
     _, minted, _ = await api.call(
         "POST", f"/host/sayso/interrupts/{interrupt}/tokens", {"intent": "resolve"}
     )
-    ended = {"runId": done, "interruptId": path_segment(record["interruptId"])}
+    for name in ("old", "new"):
+        await api.call("POST", "/host/sayso/api-keys", {"name": name, "scopes": ["runs:read"]})
+    ended = {"runId": done, "interruptId": path_segment(record["interruptId"]), "keyName": "old"}
     return World(
         api,
         {**ended, "nodeId": "gate", "token": "ow2.hs256.own.e30.nothing"},
-        {"runId": live, "interruptId": interrupt, "nodeId": "gate", "token": minted["token"]},
+        {
+            "runId": live,
+            "interruptId": interrupt,
+            "nodeId": "gate",
+            "token": minted["token"],
+            "keyName": "new",
+        },
     )
 
 
