@@ -11,7 +11,7 @@ from host.decisions.state import State
 from host.waiters import Waiters
 
 _CHANNEL = "changes"
-_WORK = ("messages", "shelf", "outbox")
+_WORK = ("messages", "shelf")
 
 
 class Wakeups:

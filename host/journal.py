@@ -1,19 +1,18 @@
 """The loop around every decision: load, decide, append; when somebody was first, load and decide again.
 
-Within a process changes of one run queue up behind each other (an `asyncio.Lock` a run), which spares the
+Within a process changes of one run queue up behind each other (a lock a run), which spares the
 retries; between processes the store's condition decides. Everything here is thin on purpose: the rules
 are in `host.decisions`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import weakref
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from host.decisions.evolve import evolve
 from host.decisions.state import Interrupt, NewEvent, State
+from host.locks import NamedLocks
 from host.observer import traced
 from host.store.port import Commit, Conflict, NewMessage, Reply, Store
 from host.waiters import Waiters
@@ -57,7 +56,7 @@ class Journal:
         self._waiters = waiters
         self._clock = clock
         self._announce = announce
-        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._locks = NamedLocks()
 
     async def change(
         self, run_id: str, load: Load, decide: Decide, reply: MakeReply | None = None
@@ -67,38 +66,46 @@ class Journal:
         Raises what `load` and `decide` raise, `StoreUnavailable`, `AlreadyReplied`, and `Refusal`
         (`sayso.unavailable`) when others were first fifty times in a row.
         """
-        lock = self._locks.get(run_id)
-        if lock is None:
-            lock = self._locks[run_id] = asyncio.Lock()
-        async with lock:
+        await self._locks.acquire(run_id)
+        try:
             for _ in range(_ATTEMPTS):
-                before = await load()
-                now = self._clock()
-                decided = decide(before, now)
-                if not decided.events:
-                    return decided.state
-                decided = replace(decided, events=traced(decided.events))
-                kept = reply(evolve(decided.state, decided.events, now)) if reply else None
-                try:
-                    return await self._append(before, decided, now, kept)
-                except Conflict:
-                    first = await self._store.replies.find(kept.scope) if kept else None
-                    if first is not None:
-                        raise AlreadyReplied(first) from None
+                done = await self._attempt(load, decide, reply)
+                if done is not None:
+                    return done
+        finally:
+            self._locks.release(run_id)
         raise Refusal("sayso.unavailable", "This run changes too fast right now. Try again.")
 
+    async def _attempt(self, load: Load, decide: Decide, reply: MakeReply | None) -> State | None:
+        """The state after one decision, or None when somebody was first."""
+        before = await load()
+        now = self._clock()
+        decided = decide(before, now)
+        events = traced(decided.events)
+        if not events:
+            return decided.state
+        after = evolve(decided.state, events, now)
+        kept = reply(after) if reply else None
+        try:
+            await self._append(before, after, events, now, kept)
+        except Conflict:
+            first = await self._store.replies.find(kept.scope) if kept else None
+            if first is not None:
+                raise AlreadyReplied(first) from None
+            return None
+        return after
+
     async def _append(
-        self, before: State, decided: Decided, now: int, reply: Reply | None
-    ) -> State:
-        after = evolve(decided.state, decided.events, now)
+        self, before: State, after: State, events: list[NewEvent], now: int, reply: Reply | None
+    ) -> None:
         known = {i.interrupt_id: i for i in before.interrupts}
-        changed = tuple(i for i in after.interrupts if known.get(i.interrupt_id) != i)
+        changed = tuple(i for i in after.interrupts if known.get(i.interrupt_id) is not i)
         talks = tuple(c for c in after.conversations if c not in before.conversations)
         await self._store.log.append(
             Commit(
                 run=after.run,
                 expected=before.run.version,
-                events=tuple(decided.events),
+                events=tuple(events),
                 at=now,
                 interrupts=changed,
                 conversations=talks,
@@ -109,11 +116,9 @@ class Journal:
             )
         )
         await self._tell(after, changed)
-        return after
 
     async def _tell(self, after: State, changed: tuple[Interrupt, ...]) -> None:
         self._waiters.wake(after.run.run_id)
-        self._waiters.wake("outbox")
         for interrupt in changed:
             self._waiters.wake(interrupt.interrupt_id)
             if interrupt.notify:
