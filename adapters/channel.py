@@ -7,7 +7,7 @@ and hands it to `Intake.answer`, which is the same function for every channel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -110,7 +110,7 @@ class InboundEvent:
     """A verified event of a provider, mapped. `event_id` is the provider's own, for telling duplicates.
 
     `correlation` is compared with an external-event interrupt's `data.correlation`; `payload` becomes
-    its resume value.
+    its resume value. `raw` and `headers` are what a later attempt to map it needs.
     """
 
     event_id: str
@@ -118,6 +118,7 @@ class InboundEvent:
     correlation: dict[str, Any]
     payload: Any
     raw: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Channel(Protocol):

@@ -12,7 +12,7 @@ from schemas.ids import tenant_of
 
 log = structlog.get_logger("sayso.audit")
 
-_COMMITS = 500
+_COMMITS = 50  # a batch is worked out on the event loop: a few milliseconds and no more
 
 
 class AuditWorker:
@@ -22,7 +22,7 @@ class AuditWorker:
         self._host = host
 
     async def run(self) -> None:
-        await forever("audit", self._host, "messages", 1.0, self.once)
+        await forever("audit", self._host, "audit", 1.0, self.once)
 
     async def once(self) -> bool:
         """Take up one batch. True when there may be more."""

@@ -100,9 +100,19 @@ def _write(data: Path, file: Path, folder: Path) -> dict[str, Any]:
                     _add(tar, name, part, path.stat().st_size)
         out.flush()
         os.fsync(out.fileno())
-    os.link(made, file)  # never over a file that came to be meanwhile
+    _publish(made, file)
     _flush(file.parent)
     return manifest
+
+
+def _publish(made: Path, file: Path) -> None:
+    """Give it its name, and never over a file that came to be meanwhile."""
+    try:
+        os.link(made, file)
+    except FileExistsError:
+        raise BackupError(f"{file} exists. Choose another name, or remove it.") from None
+    except OSError:  # a file system without hard links
+        made.rename(file)
 
 
 def _copy_database(source: Path, copy: Path) -> None:

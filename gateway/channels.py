@@ -8,11 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from adapters.channel import Channel, Intake, Links
 from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
 from config.settings import Settings
+from gateway.intake import Filing
+
+if TYPE_CHECKING:
+    from adapters.webhooks.settings import HookSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +45,39 @@ def build(
     return {channel.name: channel for channel in channels}
 
 
-def tenants(settings: Settings) -> dict[str, str]:
-    """The tenant of each webhook source."""
-    return {name: hook.tenant or settings.tenant for name, hook in settings.hooks.items()}
+def filing(settings: Settings) -> dict[str, Filing]:
+    """How the events of each webhook source are kept."""
+    return {
+        name: Filing(hook.tenant or settings.tenant, hook.keep_seconds * 1000, hook.several)
+        for name, hook in settings.hooks.items()
+    }
+
+
+def hook_sources(settings: Settings) -> dict[str, HookSource]:
+    """The webhook sources by name. Raises `ValueError` with the key of what is wrong."""
+    from adapters.webhooks.settings import HookSource
+
+    sources: dict[str, HookSource] = {}
+    for name, hook in settings.hooks.items():
+        try:
+            sources[name] = HookSource.build(
+                id=name,
+                provider=hook.provider,
+                secrets=tuple(s.get_secret_value() for s in hook.secrets),
+                event_type=hook.event_type,
+                correlation=hook.correlation,
+                event_id=hook.event_id,
+                payload=hook.payload,
+                tolerance=hook.tolerance,
+                max_body=hook.max_body,
+                signature=hook.signature,
+                tenant=hook.tenant or settings.tenant,
+                mode=hook.mode,
+                public_url=hook.public_url,
+            )
+        except ValueError as error:
+            raise ValueError(f"hooks.{name}: {error}") from error
+    return sources
 
 
 def _slack(settings: Settings, doors: Doors) -> Channel:
@@ -83,24 +118,5 @@ def _email(settings: Settings, public_url: str) -> Channel:
 
 def _webhooks(settings: Settings, doors: Doors) -> Channel:
     from adapters.webhooks.app import WebhooksChannel
-    from adapters.webhooks.settings import HookSource
 
-    sources: dict[str, HookSource] = {}
-    for name, hook in settings.hooks.items():
-        try:
-            sources[name] = HookSource.build(
-                id=name,
-                provider=hook.provider,
-                secrets=tuple(s.get_secret_value() for s in hook.secrets),
-                event_type=hook.event_type,
-                correlation=hook.correlation,
-                event_id=hook.event_id,
-                payload=hook.payload,
-                tolerance=hook.tolerance,
-                max_body=hook.max_body,
-                signature=hook.signature,
-                tenant=hook.tenant or settings.tenant,
-            )
-        except ValueError as error:
-            raise ValueError(f"hooks.{name}: {error}") from error
-    return WebhooksChannel(sources, doors.intake, time.time, doors.count)
+    return WebhooksChannel(hook_sources(settings), doors.intake, time.time, doors.count)

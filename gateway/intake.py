@@ -48,13 +48,13 @@ class Intake:
         host: Host,
         people: People,
         links: AnswerLinks,
-        tenants: dict[str, str],
+        filing: dict[str, Filing],
         watch: Watch,
     ) -> None:
         self._host = host
         self._people = people
         self._links = links
-        self._tenants = tenants
+        self._filing = filing
         self._watch = watch
 
     async def answer(self, response: Response) -> Receipt:
@@ -116,18 +116,7 @@ class Intake:
         return form_for(card, action)
 
     async def event(self, source: str, event: InboundEvent) -> str:
-        tenant = self._tenants[source]
-        mapped = event.event_type != "sayso.unmapped"
-        shelved = ShelvedEvent(
-            source=source,
-            event_id=event.event_id,
-            tenant=tenant,
-            event_type=event.event_type,
-            match_key=match_key(tenant, event.event_type, event.correlation) if mapped else None,
-            payload=event.payload,
-            received_at=self._host.clock(),
-            correlation=event.correlation,
-        )
+        shelved = shelved_event(source, self._filing[source], event, self._host.clock())
         try:
             new = await self._host.store.shelf.file(shelved, event.raw)
         except StoreUnavailable as away:
@@ -164,6 +153,25 @@ class Intake:
         card = self._card(state.interrupt)
         waiting = state.interrupt.status == "open" and card.progress
         return f"Your vote counts. {card.progress}." if waiting else note
+
+
+def shelved_event(source: str, filing: Filing, event: InboundEvent, now: int) -> ShelvedEvent:
+    """An inbound event as it is kept. `now` in ms."""
+    mapped = event.event_type != "sayso.unmapped"
+    tenant, kind = filing.tenant, event.event_type
+    return ShelvedEvent(
+        source=source,
+        event_id=event.event_id,
+        tenant=tenant,
+        event_type=kind,
+        match_key=match_key(tenant, kind, event.correlation) if mapped else None,
+        payload=event.payload,
+        received_at=now,
+        correlation=event.correlation,
+        expires_at=now + filing.keep_ms,
+        several=filing.several,
+        headers=dict(event.headers),
+    )
 
 
 def _scope(response: Response) -> str:

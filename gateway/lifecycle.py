@@ -118,7 +118,7 @@ class Gateway:
             self._stack.enter_context(_sole(data))
         secrets = own_secrets(data)
         tracing = self._tracing or from_environment()
-        self._stack.callback(tracing.stop)
+        self._stack.push_async_callback(tracing.flush)
         self.watch = Watch(Metrics(lambda: self.counts, self._slack_refusals), tracing)
         store = stores.choose(settings)
         await store.start()
@@ -127,20 +127,11 @@ class Gateway:
         listening = _bind(settings)
         self._stack.callback(listening.close)
         self.url = settings.http.public_url or _url(listening)
-        policy = Policy(
-            open_gates=settings.approvals.unlisted,
-            ref_kinds=frozenset(settings.approvals.ref_kinds),
-            self_approval=settings.approvals.self_approval,
-            aliases=settings.protocol.legacy_aliases,
-            enforce_lists="approver-lists" not in settings.relaxations,
-            check_correlation=settings.conformance_seed,
-            named_voters=settings.conformance_seed,
-        )
+        policy = _policy(settings)
         flows = Flows.of(self.workflows, policy, settings.notify)
         wakeups = Wakeups(coordination) if settings.redis.url is not None else None
         announce = wakeups.announce if wakeups is not None else None
-        clock = lambda: time.time_ns() // 1_000_000  # noqa: E731
-        self.host = Host(store, policy, clock, announce, flows=flows, observer=self.watch)
+        self.host = Host(store, policy, _now, announce, flows=flows, observer=self.watch)
         self.people = People(settings.people)
         keys = KeyringFile(data)
         self.access = Access(self.host, _ring(settings, keys, self.host.clock()), self.people)
@@ -158,9 +149,17 @@ class Gateway:
         for channel in self.channels.values():
             await channel.start()
             self._stack.push_async_callback(_drained, channel)
-        pump = Pump(self.host, self.channels, self.people, self.links, coordination, self.watch)
+        self._start_workers(coordination)
+        if wakeups is not None:
+            self._work(wakeups.run(self.host.waiters))
+        if not settings.tokens.keys:
+            self._work(follow_keys(keys, lambda: self._reload_keys(keys)))
+        self.health.phase = "serving"
+
+    def _start_workers(self, coordination: RedisCoordination) -> None:
+        assert self.health is not None
         for worker in (
-            pump,
+            Pump(self.host, self.channels, self.people, self.links, coordination, self.watch),
             Deadlines(self.host),
             ShelfWorker(self.host),
             Housekeeping(self.host),
@@ -169,11 +168,6 @@ class Gateway:
             self._work(worker.run())
         self._work(self.health.watch_loop())
         self._work(self.outbound.run())
-        if wakeups is not None:
-            self._work(wakeups.run(self.host.waiters))
-        if not settings.tokens.keys:
-            self._work(follow_keys(keys, lambda: self._reload_keys(keys)))
-        self.health.phase = "serving"
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -250,6 +244,23 @@ class Gateway:
 
     def _count(self, source: str, outcome: str) -> None:
         self.counts[(source, outcome)] += 1
+
+
+def _now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
+        open_gates=settings.approvals.unlisted,
+        ref_kinds=frozenset(settings.approvals.ref_kinds),
+        self_approval=settings.approvals.self_approval,
+        aliases=settings.protocol.legacy_aliases,
+        enforce_lists="approver-lists" not in settings.relaxations,
+        check_correlation=settings.conformance_seed,
+        named_voters=settings.conformance_seed,
+    )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

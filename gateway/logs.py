@@ -5,42 +5,79 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Mapping, MutableMapping
+from functools import lru_cache
+from typing import Any, Final, TextIO
 
 import structlog
+from aiohttp.http_exceptions import HttpProcessingError
 
-_SECRET_NAMES = re.compile(
+_SECRET_NAMES: Final = re.compile(
     r"(authorization|cookie|secret|password|token|idempotency|api_?key|handle|signature)", re.I
 )
-_SECRET_TEXT = re.compile(
+_SECRET_TEXT: Final = re.compile(
     r"ow2\.[\w.~-]+|xox[a-z]-[\w-]+|xapp-[\w-]+|whsec_[\w+/=-]+|sayso_[a-z]+_[\w-]+"
-    r"|(?<=/a/)[\w.~-]+|(?<=Bearer )\S+|(?<=://)[^/@\s:]+:[^/@\s]+(?=@)",
+    r"|(?<=/a/)[\w.~-]+|(?<=Bearer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)",
 )
+_CUT: Final = "[scrubbed]"
+_DEEPEST: Final = 8
 
 
 def scrub(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A structlog processor: secrets by the name of their field and by the look of their text."""
+    """A structlog processor: secrets by the name of their field and by the look of their text, at any
+    depth."""
     for name, value in event.items():
-        if name != "event" and _SECRET_NAMES.search(name):
-            event[name] = "[scrubbed]"
-        elif isinstance(value, str):
-            event[name] = _SECRET_TEXT.sub("[scrubbed]", value)
+        named = name != "event" and _is_secret(name)
+        event[name] = _CUT if named else _clean(value)
     return event
 
 
-class _ScrubbingFilter(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg = _SECRET_TEXT.sub("[scrubbed]", record.getMessage())
-        record.args = ()
-        return True
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAMES.search(name) is not None
 
 
-def configure(level: str, pretty: bool) -> None:
-    """Set up structlog and the standard library's logging, both to standard error."""
+def _clean(value: Any, depth: int = 0) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return _SECRET_TEXT.sub(_CUT, value)
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        return {
+            _SECRET_TEXT.sub(_CUT, str(name)): _CUT
+            if _is_secret(str(name))
+            else _clean(inner, depth + 1)
+            for name, inner in value.items()
+        }
+    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
+        return [_clean(inner, depth + 1) for inner in value]
+    return _SECRET_TEXT.sub(_CUT, repr(value))
+
+
+class ScrubbingFormatter(logging.Formatter):
+    """For the logs of libraries: the whole text is looked through, with its traceback.
+
+    Of a request that could not be parsed only the kind of mistake is told: aiohttp's error quotes the
+    bytes, and no look tells what in them is secret.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # what another handler's formatter left there
+        text = super().format(record)
+        return str(_SECRET_TEXT.sub(_CUT, text))
+
+    def formatException(self, ei: Any) -> str:
+        if isinstance(ei[1], HttpProcessingError):
+            return type(ei[1]).__name__
+        return super().formatException(ei)
+
+
+def configure(level: str, pretty: bool, stream: TextIO | None = None) -> None:
+    """Set up structlog and the standard library's logging, both to `stream` (standard error)."""
+    out = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(colors=out.isatty())
         if pretty
         else structlog.processors.JSONRenderer()
     )
@@ -54,10 +91,9 @@ def configure(level: str, pretty: bool) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(out),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_ScrubbingFilter())
-    handler.setFormatter(logging.Formatter("%(asctime)s [%(levelname)s] %(name)s: %(message)s"))
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(ScrubbingFormatter("%(asctime)s [%(levelname)s] %(name)s: %(message)s"))
     logging.basicConfig(level=max(number, logging.WARNING), handlers=[handler], force=True)

@@ -9,8 +9,11 @@ import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import orjson
+
+SHORTEST: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,24 @@ class OwnSecrets:
 
 
 def own_secrets(data_dir: Path) -> OwnSecrets:
-    """Read them, or make them on the first start. Raises `OSError`, `ValueError` for a broken file."""
+    """Read them, or make them on the first start. Raises `OSError`, and `ValueError` with what to do for a
+    file that is broken or holds a secret that is too short to be one."""
     path = data_dir / "secrets.json"
     if not path.exists():
         made = {name: secrets.token_urlsafe(48) for name in ("links", "forms")}
         write_private(path, orjson.dumps(made).decode())
-    raw = orjson.loads(path.read_bytes())
-    return OwnSecrets(links=raw["links"], forms=raw["forms"])
+    try:
+        raw = orjson.loads(path.read_bytes())
+        found = OwnSecrets(links=raw["links"], forms=raw["forms"])
+        good = min(len(found.links), len(found.forms)) >= SHORTEST
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        good = False
+    if not good:
+        raise ValueError(
+            f"{path} is damaged, or holds a secret of less than {SHORTEST} characters. Restore it from a "
+            "backup, or remove it: a new one is made, and links that are out stop working."
+        )
+    return found
 
 
 def dev_api_key(data_dir: Path) -> str:

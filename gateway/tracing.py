@@ -8,11 +8,12 @@ channels, codes and ids, and never what somebody wrote.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from importlib.util import find_spec
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from schemas.errors import Refusal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _PARENT: Final = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})"
 )
+_FLUSH_SECONDS: Final = 5.0
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
@@ -33,13 +35,29 @@ def traceparent(text: str) -> str:
 
 
 class Tracing:
-    """Makes spans with `tracer`, or none without one. `stop` flushes what is still here."""
+    """Makes spans with `tracer`, or none without one. `stop` sends what is still here, and ends."""
 
     def __init__(
         self, tracer: Tracer | None = None, stop: Callable[[], None] | None = None
     ) -> None:
         self._tracer = tracer
         self.stop = stop or (lambda: None)
+
+    async def flush(self) -> None:
+        """Send the last spans and end, for as long as a stop may take and no longer."""
+        # A thread that nobody waits for: an unreachable collector must not hold up the end.
+        done = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def work() -> None:
+            self.stop()
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(done.set)
+
+        threading.Thread(target=work, name="traces-flush", daemon=True).start()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await done.wait()
 
     @contextmanager
     def span(
@@ -92,19 +110,21 @@ class Span:
 
 
 def from_environment() -> Tracing:
-    """Traces as OpenTelemetry's variables say; none when there is no endpoint, or no SDK installed."""
+    """Traces as OpenTelemetry's variables say, none when there is no endpoint. Raises `ValueError` when
+    there is one and the SDK is not installed."""
     wanted = any(os.environ.get(name) for name in _ENDPOINTS)
     if not wanted or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return Tracing()
-    if find_spec("opentelemetry.sdk") is None:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
         raise ValueError(
             f"{_ENDPOINTS[0]} is set and OpenTelemetry is not installed: pip install "
             "'sayso-gateway[otel]', or unset it."
-        )
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        ) from None
 
     name = os.environ.get("OTEL_SERVICE_NAME", "sayso-gateway")
     provider = TracerProvider(resource=Resource.create({"service.name": name}))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -51,6 +51,9 @@ class Entry:
     hash: str = ""
 
 
+_SEALED: Final = tuple(field.name for field in fields(Entry) if field.name != "hash")
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """What is wrong at one place of a chain."""
@@ -61,7 +64,7 @@ class Flaw:
 
 def seal(entry: Entry) -> str:
     """The hash of an entry: SHA-256 over its canonical JSON, everything but the hash itself."""
-    body = {name: value for name, value in asdict(entry).items() if name != "hash"}
+    body = {name: getattr(entry, name) for name in _SEALED}
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -156,9 +159,9 @@ def verify(tenant: str, entries: Iterable[Entry], start: Entry | None = None) ->
         before = entry.hash
 
 
-def compare(entries: Iterable[Entry], events: Iterable[StoredEvent]) -> Iterator[Flaw]:
-    """What differs between a tenant's chain and the log it was made from, both whole and in order."""
-    facts = {(f.run_id, f.sequence): f for f in map(fact_of, events) if f is not None}
+def compare(entries: Iterable[Entry], facts_of_log: Iterable[Entry]) -> Iterator[Flaw]:
+    """What differs between a tenant's chain and the facts (`fact_of`) of the log it was made from."""
+    facts = {(fact.run_id, fact.sequence): fact for fact in facts_of_log}
     last = 0
     for entry in entries:
         last = entry.number

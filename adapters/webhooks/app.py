@@ -1,10 +1,11 @@
-"""The webhooks channel: `POST /hooks/{sourceId}`, and nothing shown to anybody.
+"""The webhooks channel: `/hooks/{sourceId}`, and nothing shown to anybody.
 
 Order matters. The source is looked up, the raw bytes are read within bounds, their signature and
 freshness are verified, and only then is anything parsed. The answer goes out when the event is
 durable. Providers retry for days on anything but 2xx and then switch the endpoint off, so what they
 can't help (an unknown event, a mapping of ours that fails) is stored and answered 200; 5xx says
-only that the store is away.
+only that the store is away. GET and OPTIONS are there for the handshakes of the few providers that
+have one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any, Final, NoReturn
 from aiohttp import web
 from aiohttp.client_exceptions import ClientError
 
-from adapters.channel import Delivery, DeliveryFailed, InboundEvent, Intake
-from adapters.webhooks.receive import MappingFailed, receive, unmapped
+from adapters.channel import Delivery, DeliveryFailed, Intake
+from adapters.webhooks.providers.provider import JSON
+from adapters.webhooks.receive import Received, receive_all
 from adapters.webhooks.settings import HookSource
 from adapters.webhooks.verify import SignatureRefused, verify
 from schemas.errors import Refusal
@@ -26,6 +28,9 @@ RETRY_AFTER: Final = 5
 """Seconds that a provider is asked to wait while the store is away."""
 BODY_DEADLINE: Final = 20.0
 """Seconds for a body to arrive. Providers give us 5 to 30 for all of it."""
+
+_AT_ONCE: Final = 64
+"""Events of one body that are on their way to the store together."""
 
 _SHOWS_NOTHING: Final = (
     "webhooks only receive: name a slack, email or web address in notify instead"
@@ -60,7 +65,12 @@ class WebhooksChannel:
 
     def routes(self) -> Sequence[web.RouteDef]:
         """The one ingress, for all sources."""
-        return [web.post("/hooks/{sourceId}", self._receive)]
+        path = "/hooks/{sourceId}"
+        return [
+            web.post(path, self._receive),
+            web.get(path, self._greet, allow_head=False),
+            web.options(path, self._greet),
+        ]
 
     async def start(self) -> None:
         """Nothing to open: the gateway serves the route."""
@@ -82,14 +92,15 @@ class WebhooksChannel:
             self._count("unknown", "unknown_source")
             return _unread(Refusal("not_found", "no webhook source has this URL"))
         try:
-            _check_form(request)
+            _check_form(request, source.media)
             body = await self._read(request, source.max_body)
         except Refusal as refusal:
             self._count(source.id, _UNREADABLE[refusal.code])
             return _unread(refusal)
         headers = _headers(request)
         try:
-            verify(source.scheme, source.secrets, headers, body, self._clock())
+            url = signed_url(source, request.raw_path.partition("?")[2])
+            verify(source.scheme, source.secrets, headers, body, self._clock(), url)
         except SignatureRefused as refused:
             self._count(source.id, f"refused_{refused.reason}")
             # One sentence for all reasons: which one it was helps an attacker more than a provider.
@@ -98,19 +109,44 @@ class WebhooksChannel:
                     "unauthenticated", "the signature is missing, wrong or too old for this URL"
                 )
             )
-        return await self._file(source, *_map(source, headers, body))
+        return await self._file(source, receive_all(source, headers, body))
 
-    async def _file(self, source: HookSource, event: InboundEvent, mapped: bool) -> web.Response:
+    async def _greet(self, request: web.Request) -> web.Response:
+        """A provider's handshake before its first event."""
+        source = self._sources.get(request.match_info["sourceId"])
+        if source is None:
+            self._count("unknown", "unknown_source")
+            return _unread(Refusal("not_found", "no webhook source has this URL"))
+        greeting = source.greeting
+        if greeting is None or greeting.method != request.method:
+            raise web.HTTPMethodNotAllowed(request.method, ["POST"])
+        answer = greeting.answer(source.secrets, request.query, _headers(request))
+        if answer is None:
+            return _refused(
+                Refusal("validation_error", "this is not the handshake of the source's provider")
+            )
+        return web.Response(text=answer.text, headers=answer.headers)
+
+    async def _file(self, source: HookSource, found: Sequence[Received]) -> web.Response:
+        """Store all events of one request, and only then answer: a batch is sent again as a whole."""
+        said: list[str] = []
         try:
-            status = await self._intake.event(source.id, event)
+            for start in range(0, len(found), _AT_ONCE):
+                part = found[start : start + _AT_ONCE]
+                filing = (self._intake.event(source.id, one.event) for one in part)
+                said += await asyncio.gather(*filing)
         except Refusal as refusal:
             self._count(source.id, "unavailable" if refusal.status == 503 else "failed")
             return _refused(refusal)
         except Exception:
             self._count(source.id, "failed")
             raise
-        self._count(source.id, status if mapped or status == "duplicate" else "unmapped")
-        return web.json_response({"status": status})
+        for one, status in zip(found, said, strict=True):
+            known = one.mapped or status == "duplicate"
+            self._count(source.id, status if known else "unmapped")
+        status = "duplicate" if said and set(said) == {"duplicate"} else "stored"
+        answer: dict[str, Any] = {"status": status}
+        return web.json_response(answer if len(said) == 1 else answer | {"events": len(said)})
 
     async def _read(self, request: web.Request, limit: int) -> bytes:
         """The raw body. Read by hand: each source has a limit of its own."""
@@ -135,24 +171,29 @@ _UNREADABLE: Final[dict[str, str]] = {
 }
 
 
-def _map(source: HookSource, headers: Mapping[str, str], body: bytes) -> tuple[InboundEvent, bool]:
-    try:
-        return receive(source, headers, body), True
-    except MappingFailed as failure:
-        return unmapped(body, failure), False
+def signed_url(source: HookSource, query: str) -> str:
+    """The URL as the provider signed it: the configured one, with the query that came.
+
+    Never rebuilt from `Host` or a forwarding header, which anybody writes.
+    """
+    if not source.public_url or not query or "?" in source.public_url:
+        return source.public_url
+    return f"{source.public_url}?{query}"
 
 
-def _check_form(request: web.Request) -> None:
-    """Raise `Refusal` for a body that is coded, or plainly no JSON."""
+def _check_form(request: web.Request, media: Sequence[str]) -> None:
+    """Raise `Refusal` for a body that is coded, or plainly of another type than the source takes."""
     coding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("", "identity"):
         # The server would inflate it before we see it, and the signature is over what was sent.
         raise Refusal("unsupported_media_type", "send the body without Content-Encoding")
+    if "Content-Type" not in request.headers or request.content_type in media:
+        return
     kind = request.content_type
-    if "Content-Type" in request.headers and not (
-        kind == "application/json" or kind.endswith("+json")
-    ):
-        raise Refusal("unsupported_media_type", "set the content type to application/json")
+    if JSON in media and (kind == "application/json" or kind.endswith("+json")):
+        return
+    wanted = " or ".join("application/json" if one == JSON else one for one in media)
+    raise Refusal("unsupported_media_type", f"set the content type to {wanted}")
 
 
 def _headers(request: web.Request) -> dict[str, str]:

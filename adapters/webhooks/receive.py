@@ -1,4 +1,4 @@
-"""A verified body -> the neutral `InboundEvent`. Pure.
+"""A verified body -> neutral `InboundEvent`s. Pure.
 
 A provider can do nothing about a mistake in our mapping, so a mistake is never its error: the event
 is kept as `sayso.unmapped`, with the reason, for an operator to see.
@@ -7,24 +7,35 @@ is kept as `sayso.unmapped`, with the reason, for an operator to see.
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
 
 from adapters.channel import InboundEvent
 from adapters.webhooks.expressions import EvaluationFailed, Expression
+from adapters.webhooks.providers.provider import one_event
 from adapters.webhooks.settings import HookSource
+from adapters.webhooks.strict_json import parse
 
 UNMAPPED: Final = "sayso.unmapped"
 RESERVED: Final = "sayso."
 """What a provider's own event types may not begin with: nobody forges an event of ours."""
 
-MAX_DEPTH: Final = 64
 MAX_TEXT: Final = 512
 """Characters of an event's type, its id and each correlation value."""
-_SMALLEST: Final = -(2**63)
-_LARGEST: Final = 2**64 - 1
+MAX_EVENTS: Final = 5000
+"""Events of one body. The largest batches documented have 250; what a body limit admits is more."""
+
+_MODES: Final = {
+    "true": "live",
+    "live": "live",
+    "production": "live",
+    "false": "test",
+    "test": "test",
+    "sandbox": "test",
+}
 
 
 class MappingFailed(Exception):
@@ -40,17 +51,65 @@ class MappingFailed(Exception):
         self.event = event
 
 
-def receive(source: HookSource, headers: Mapping[str, str], body: bytes) -> InboundEvent:
-    """Map a body whose signature has been verified.
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One event of a body, and whether its mapping worked."""
 
-    `headers` has lower-case names; expressions see those that the provider allows. Raises
-    `MappingFailed`.
+    event: InboundEvent
+    mapped: bool
+
+
+def receive_all(
+    source: HookSource, headers: Mapping[str, str], body: bytes
+) -> list[Received]:
+    """All events of a body whose signature has been verified. Never raises.
+
+    `headers` has lower-case names; expressions see those that the provider allows. A body that can't be
+    taken apart is one unmapped event.
     """
     try:
-        event = parse(body)
-    except ValueError as error:
-        raise MappingFailed("body", str(error)) from None
+        found = source.read(headers, body)
+        if len(found) > MAX_EVENTS:
+            raise ValueError(f"has more than {MAX_EVENTS} events")
+        if source.read is one_event:
+            return [_received(source, headers, found[0], body)]
+        # The event as it was read is what is kept: what a form, XML or an envelope held.
+        raws = [orjson.dumps(event, option=orjson.OPT_SORT_KEYS) for event in found]
+    except Exception as error:
+        # A reader's own sentences are fit to keep; what else went wrong is told by its kind.
+        reason = str(error) if type(error) is ValueError else f"unreadable ({type(error).__name__})"
+        return [Received(unmapped(body, MappingFailed("body", reason)), False)]
+    return [_received(source, headers, e, raw) for e, raw in zip(found, raws, strict=True)]
+
+
+def receive_again(source: HookSource, headers: Mapping[str, str], raw: bytes) -> Received:
+    """One event as it was kept (`InboundEvent.raw` and `.headers`), mapped as the source is set now."""
+    try:
+        return _received(source, headers, parse(raw), raw)
+    except ValueError:
+        # What could not be read when it came; another reader is the only thing that could help.
+        found = receive_all(source, headers, raw)
+        failed = MappingFailed("body", "holds several events; have the provider send them again")
+        return found[0] if len(found) == 1 else Received(unmapped(raw, failed), False)
+
+
+def _received(
+    source: HookSource, headers: Mapping[str, str], event: Any, raw: bytes
+) -> Received:
     visible = {name: value for name, value in headers.items() if name in source.headers}
+    try:
+        return Received(receive(source, visible, event, raw), True)
+    except MappingFailed as failure:
+        return Received(unmapped(raw, failure, visible), False)
+
+
+def receive(
+    source: HookSource, visible: Mapping[str, str], event: Any, raw: bytes
+) -> InboundEvent:
+    """Map one event. `raw` are its bytes, `visible` the headers that expressions may read.
+
+    Raises `MappingFailed`.
+    """
 
     def select(key: str, expression: Expression) -> Any:
         try:
@@ -67,6 +126,8 @@ def receive(source: HookSource, headers: Mapping[str, str], body: bytes) -> Inbo
             raise MappingFailed(key, f"nothing at {expression.text!r}", event)
         return value
 
+    if source.mode is not None:
+        _check_mode(source, text("mode", source.mode), event)
     event_type = text("event_type", source.event_type)
     if event_type.startswith(RESERVED):
         raise MappingFailed("event_type", f"types that begin with {RESERVED!r} are ours", event)
@@ -74,14 +135,27 @@ def receive(source: HookSource, headers: Mapping[str, str], body: bytes) -> Inbo
     payload = event if source.payload is None else select("payload", source.payload)
     if payload is None and source.payload is not None:
         raise MappingFailed("payload", f"nothing at {source.payload.text!r}", event)
-    event_id = digest(body) if source.event_id is None else text("event_id", source.event_id)
-    return InboundEvent(event_id, event_type, correlation, payload, body)
+    event_id = digest(raw) if source.event_id is None else text("event_id", source.event_id)
+    return InboundEvent(event_id, event_type, correlation, payload, raw, visible)
 
 
-def unmapped(body: bytes, failure: MappingFailed) -> InboundEvent:
-    """The event that keeps what couldn't be mapped, named by the digest of its body."""
+def unmapped(
+    raw: bytes, failure: MappingFailed, visible: Mapping[str, str] | None = None
+) -> InboundEvent:
+    """The event that keeps what couldn't be mapped, named by the digest of its bytes."""
     payload = {"key": failure.key, "reason": failure.reason, "event": failure.event}
-    return InboundEvent(digest(body), UNMAPPED, {}, payload, body)
+    return InboundEvent(digest(raw), UNMAPPED, {}, payload, raw, visible or {})
+
+
+def _check_mode(source: HookSource, said: str, event: Any) -> None:
+    """Test events end no live wait, nor the other way about. Raises `MappingFailed`."""
+    mode = _MODES.get(said.lower())
+    if mode is None:
+        raise MappingFailed("mode", "the event says neither live nor test", event)
+    if mode != source.wanted_mode:
+        raise MappingFailed(
+            "mode", f"a {mode} event at a source for {source.wanted_mode} events", event
+        )
 
 
 def digest(body: bytes) -> str:
@@ -114,30 +188,6 @@ def normalise(value: Any) -> str | None:
     return value or None
 
 
-def parse(body: bytes) -> Any:
-    """Strict JSON: UTF-8, no duplicate keys, no NaN or Infinity, numbers and nesting within bounds.
-
-    Integers beyond 64 bits and lone surrogates are refused because no store would take them back
-    out unchanged (RFC 7493). Raises `ValueError` with a sentence that quotes nothing of the body.
-    """
-    try:
-        value = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_unique,
-            parse_constant=_not_finite,
-            parse_float=_finite,
-            parse_int=_within,
-        )
-    except UnicodeDecodeError:
-        raise ValueError("not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from None
-    except RecursionError:
-        raise ValueError(f"nested more than {MAX_DEPTH} deep") from None
-    _check_tree(value)
-    return value
-
-
 def _correlate(source: HookSource, select: Any, event: Any) -> dict[str, Any]:
     correlation = {}
     for key, expression in source.correlation.items():
@@ -152,48 +202,3 @@ def _correlate(source: HookSource, select: Any, event: Any) -> dict[str, Any]:
         tried = ", ".join(f"{key} ({e.text!r})" for key, e in source.correlation.items())
         raise MappingFailed("correlation", f"nothing at any key: {tried}", event)
     return correlation
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("an object has the same key twice")
-    return members
-
-
-def _not_finite(_: str) -> NoReturn:
-    raise ValueError("NaN and Infinity are not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("a number is too large")
-    return number
-
-
-def _within(text: str) -> int:
-    if len(text) > 20 or not _SMALLEST <= int(text) <= _LARGEST:
-        raise ValueError("an integer has more than 64 bits")
-    return int(text)
-
-
-def _check_tree(value: Any) -> None:
-    """Depth, and characters that can't be encoded. Without recursion: the depth isn't known yet."""
-    pending = [(value, 1)]
-    while pending:
-        node, depth = pending.pop()
-        if isinstance(node, str):
-            if not node.isascii():
-                try:
-                    node.encode("utf-8")
-                except UnicodeEncodeError:
-                    raise ValueError("text holds half of a surrogate pair") from None
-        elif isinstance(node, (dict, list)):
-            if depth > MAX_DEPTH:
-                raise ValueError(f"nested more than {MAX_DEPTH} deep")
-            if isinstance(node, dict):
-                pending.extend((key, depth) for key in node)
-                pending.extend((member, depth + 1) for member in node.values())
-            else:
-                pending.extend((member, depth + 1) for member in node)

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, get_args, get_type_hints
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 from adapters.webhooks.expressions import Expression, compile_expression
 from adapters.webhooks.providers import provider_named
-from adapters.webhooks.verify import Scheme, check_secret
+from adapters.webhooks.providers.provider import JSON, Greeting, Read, one_event
+from adapters.webhooks.scheme import Scheme
+from adapters.webhooks.verify import Proof, check_secret
 
 DEFAULT_MAX_BODY: Final = 1 << 20
 LARGEST_BODY: Final = 25 << 20
 """Bytes. GitHub sends up to 25 MB; nobody needs more."""
 MAX_SECRETS: Final = 8
 MAX_CORRELATION_KEYS: Final = 16
+
+Mode = Literal["live", "test", ""]
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _ADJUSTABLE: Final = (
@@ -41,25 +46,27 @@ class HookSource:
     """One sender: one provider, one set of secrets, one tenant. Made with `HookSource.build`.
 
     `payload` None means that the whole event is the payload; `event_id` None that the digest of the
-    body names it. `tolerance` is in seconds, `max_body` in bytes.
+    event names it. With `mode` an event has to say that it is of `wanted_mode`. `public_url` is the
+    URL that the provider was given. `max_body` is in bytes.
     """
 
     id: str
     provider: str
     secrets: tuple[str, ...] = field(repr=False)
-    scheme: Scheme
+    scheme: Proof
     event_type: Expression
     correlation: Mapping[str, Expression]
     event_id: Expression | None = None
     payload: Expression | None = None
+    mode: Expression | None = None
+    wanted_mode: Mode = ""
     headers: frozenset[str] = frozenset()
+    read: Read = one_event
+    media: tuple[str, ...] = (JSON,)
+    greeting: Greeting | None = None
+    public_url: str = ""
     max_body: int = DEFAULT_MAX_BODY
     tenant: str = "default"
-
-    @property
-    def tolerance(self) -> float:
-        """Seconds between the provider's clock and ours, either way, that are put up with."""
-        return self.scheme.tolerance
 
     @classmethod
     def build(
@@ -76,18 +83,24 @@ class HookSource:
         max_body: int = DEFAULT_MAX_BODY,
         tenant: str = "default",
         signature: Mapping[str, str] | None = None,
+        mode: Mode = "",
+        public_url: str = "",
     ) -> HookSource:
         """Check the settings of a source and compile its expressions (JMESPath).
 
         `event_type` and `event_id` default to the provider's own. `signature` adjusts the scheme of
-        the provider `generic_hmac`, by the names of `verify.Scheme`. Raises `ValueError` with a
-        sentence that names the source and the key, and never quotes a secret.
+        the provider `generic_hmac`, by the names of `scheme.Scheme`. `public_url` is what providers
+        sign that sign the URL. Raises `ValueError` with a sentence that names the source and the key,
+        and never quotes a secret.
         """
         try:
             known = provider_named(provider)
             scheme = _adjust(known.scheme, provider, signature or {}, tolerance)
             _check_plain(id, tenant, max_body, correlation or {})
             _check_secrets(scheme, secrets)
+            _check_url(scheme, provider, public_url)
+            if mode and not known.mode:
+                raise ValueError(f"mode: events of {provider} don't say which they are of")
 
             def expression(key: str, text: str) -> Expression:
                 return compile_expression(text, key=key, headers=known.headers)
@@ -105,7 +118,13 @@ class HookSource:
                 },
                 event_id=expression("event_id", event_id) if event_id else None,
                 payload=expression("payload", payload) if payload else None,
+                mode=expression("mode", known.mode) if mode else None,
+                wanted_mode=mode,
                 headers=known.headers,
+                read=known.read,
+                media=known.media,
+                greeting=known.greeting,
+                public_url=public_url,
                 max_body=max_body,
                 tenant=tenant,
             )
@@ -124,7 +143,17 @@ def _check_plain(id: str, tenant: str, max_body: int, correlation: Mapping[str, 
         raise ValueError(f"correlation: at most {MAX_CORRELATION_KEYS} keys, none of them empty")
 
 
-def _check_secrets(scheme: Scheme, secrets: Sequence[str]) -> None:
+def _check_url(scheme: Proof, provider: str, url: str) -> None:
+    if scheme.needs_url and not url:
+        raise ValueError(
+            f"public_url: {provider} signs the URL: give it exactly as it is registered there"
+        )
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.netloc or "#" in url):
+        raise ValueError("public_url: an absolute http or https URL, without a fragment")
+
+
+def _check_secrets(scheme: Proof, secrets: Sequence[str]) -> None:
     if isinstance(secrets, str) or not 1 <= len(secrets) <= MAX_SECRETS:
         raise ValueError(
             f"secrets: a list of 1 to {MAX_SECRETS}, the old beside the new in a rotation"
@@ -137,8 +166,8 @@ def _check_secrets(scheme: Scheme, secrets: Sequence[str]) -> None:
 
 
 def _adjust(
-    scheme: Scheme, provider: str, signature: Mapping[str, str], tolerance: float | None
-) -> Scheme:
+    scheme: Proof, provider: str, signature: Mapping[str, str], tolerance: float | None
+) -> Proof:
     """The provider's scheme with what this source says of its own."""
     if signature and provider != "generic_hmac":
         raise ValueError(
@@ -159,9 +188,11 @@ def _adjust(
     if tolerance is not None:
         if not 0 < tolerance <= 86_400:
             raise ValueError("tolerance: seconds, more than 0 and at most 86400")
+        if "tolerance" not in {one.name for one in fields(scheme)}:  # type: ignore[arg-type]
+            raise ValueError(f"tolerance: {provider} signs no time")
         changes["tolerance"] = float(tolerance)
     try:
-        return replace(scheme, **changes)
+        return replace(scheme, **changes)  # type: ignore[type-var]
     except ValueError as error:
         raise ValueError(f"signature: {error}") from None
 

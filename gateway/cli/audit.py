@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +13,9 @@ import typer
 from rich.console import Console
 
 from gateway.cli.store import configured, fail, with_store
-from host.audit import Entry, Flaw, compare, verify
+from host.audit import Entry, Flaw, compare, fact_of, verify
 from host.decisions.state import iso
-from host.store.port import StoredEvent
 from host.store.sqlite.beside import Beside
-from schemas.ids import tenant_of
 
 app = typer.Typer(help="The audit trail: export, verify.", no_args_is_help=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -58,10 +57,14 @@ def verify_trail(
 
     async def work(store: Beside) -> int:
         flawed = False
-        for name in [tenant] if tenant else await _tenants(store):
+        facts = await _facts(store)
+        for name in [tenant] if tenant else sorted({*facts, *await store.audit.tenants()}):
             entries = [entry async for entry in _entries(store, name)]
-            events = await _events(store, name)
-            flaws = [*verify(name, entries), *_against(pinned, entries), *compare(entries, events)]
+            flaws = [
+                *verify(name, entries),
+                *_against(pinned, entries),
+                *compare(entries, facts.get(name, ())),
+            ]
             for flaw in flaws[:_MOST_SHOWN]:
                 errors.print(f"{name}: {flaw.sentence}", style="red", markup=False)
             if len(flaws) > _MOST_SHOWN:
@@ -95,14 +98,6 @@ def _against(pinned: tuple[int, str] | None, entries: list[Entry]) -> list[Flaw]
     return [] if found == digest else [Flaw(number, f"entry {number} is not the one written down")]
 
 
-async def _tenants(store: Beside) -> list[str]:
-    """All who have a chain, or events that one should have been made from."""
-    found = set(await store.audit.tenants())
-    async for event in _taken_up(store):
-        found.add(tenant_of(event.run_id))
-    return sorted(found)
-
-
 async def _entries(store: Beside, tenant: str) -> AsyncIterator[Entry]:
     after = 0
     while page := await store.audit.entries(tenant, after, _PAGE):
@@ -111,17 +106,16 @@ async def _entries(store: Beside, tenant: str) -> AsyncIterator[Entry]:
         after = max(entry.number for entry in page)
 
 
-async def _events(store: Beside, tenant: str) -> list[StoredEvent]:
-    return [e async for e in _taken_up(store) if tenant_of(e.run_id) == tenant]
-
-
-async def _taken_up(store: Beside) -> AsyncIterator[StoredEvent]:
-    """Events that the trail must know: those up to its position, and no later ones."""
+async def _facts(store: Beside) -> dict[str, list[Entry]]:
+    """By tenant, what the trail must know: of the log up to the trail's position, and no further."""
     until, after = await store.audit.position(), 0
+    found: dict[str, list[Entry]] = defaultdict(list)
     while page := await store.feed.read(after, _PAGE):
         for commit in page:
             if commit.position > until:
-                return
-            for event in commit.events:
-                yield event
+                return found
+            for fact in map(fact_of, commit.events):
+                if fact is not None:
+                    found[fact.tenant].append(fact)
         after = page[-1].position
+    return found

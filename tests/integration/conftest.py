@@ -13,6 +13,7 @@ import pytest
 from config.settings import Settings
 from gateway.auth import Key, digest
 from gateway.lifecycle import Gateway
+from gateway.tracing import Tracing
 from schemas.api_keys import SCOPES
 from schemas.ids import path_segment
 from tests.integration.event_checks import every_event_is_checked
@@ -85,7 +86,7 @@ async def start(
         monkeypatch.delenv(name, raising=False)
     running: list[tuple[Gateway, aiohttp.ClientSession]] = []
 
-    async def start(**settings: Any) -> Api:
+    async def start(tracing: Tracing | None = None, **settings: Any) -> Api:
         chosen: dict[str, Any] = {
             "http": {"port": 0},
             "data_dir": tmp_path / f"data{len(running)}",
@@ -99,6 +100,7 @@ async def start(
                 Key("reader", digest("read-key-0123456789"), "acme", frozenset({"runs:read"})),
                 Key("alien", digest("alien-key-123456789"), "other", SCOPES),
             ],
+            tracing,
         )
         await gateway.start()
         session = aiohttp.ClientSession()

@@ -74,6 +74,25 @@ async def test_a_database_that_does_not_exist_is_named(postgres_server: Postgres
         await PostgresStore(postgres_server.url("nowhere")).start()
 
 
+async def test_the_tables_are_made_where_the_search_path_says(postgres_url: str) -> None:
+    await rows(postgres_url, "CREATE SCHEMA elsewhere")
+    async with opened(postgres_url + "&search_path=elsewhere") as store:
+        state = await accept(store, await ask(store, await begin(store)))
+        assert await store.log.run(state.run.run_id) == state.run
+    found = await rows(postgres_url, "SELECT schemaname FROM pg_tables WHERE tablename = 'runs'")
+    assert [row[0] for row in found] == ["elsewhere"]
+
+
+async def test_a_role_that_may_not_create_tables_is_told_so(postgres_url: str) -> None:
+    await rows(postgres_url, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    await rows(postgres_url, "CREATE ROLE bare LOGIN")
+    try:
+        with pytest.raises(StoreUnavailable, match="permission denied for schema public"):
+            await PostgresStore(postgres_url.replace("postgres@", "bare@")).start()
+    finally:
+        await rows(postgres_url, "DROP ROLE bare")
+
+
 async def test_what_is_acknowledged_is_on_the_disk_whatever_the_default_says(
     postgres_server: PostgresServer, postgres_url: str
 ) -> None:

@@ -17,6 +17,7 @@ from host.ids import bound
 from host.store.port import Commit, Conflict, Reply, ShelvedEvent
 from host.store.postgres.store import PostgresStore
 from host.store.webhooks import Subscription, Wish, owed
+from schemas.errors import Refusal
 from tests.contract.test_store import ADA, NOW, accept, ask, begin, event, wanted
 from tests.fakes.postgres import opened, rows, until
 
@@ -89,7 +90,7 @@ async def test_one_bad_commit_does_not_take_the_others_with_it(
         return_exceptions=True,
     )
     kinds = Counter(type(r) for r in results)
-    assert kinds == {State: 38, Conflict: 1, ValueError: 1}
+    assert kinds == {State: 38, Conflict: 1, Refusal: 1}
     assert (await two[0].log.run(states[8].run.run_id)) == states[8].run
 
 

@@ -13,7 +13,7 @@ from gateway.lifecycle import StartError
 from host.coordination.embedded import EmbeddedValkey
 from schemas.ids import path_segment
 from tests.fakes.postgres import until
-from tests.integration.conftest import Api
+from tests.integration.conftest import Api, approval
 
 ACCEPT = {"resumeValue": {"action": "accept"}}
 Start = Callable[..., Awaitable[Api]]
@@ -130,6 +130,23 @@ async def test_without_valkey_the_answers_are_the_same(
     firsts = [h for s, _, h in answers if s == 200 and "OpenWOP-Idempotent-Replay" not in h]
     assert {status for status, _, _ in answers} == {200}
     assert len(firsts) == 1
+
+
+async def test_a_name_that_the_database_cannot_keep_is_refused_with_a_reason(
+    two_gateways: tuple[Api, Api],
+) -> None:
+    api = two_gateways[0]
+    run = await api.run()
+    body = {"nodeId": "n", "payload": approval("no\0good"), "notify": []}
+    for path, sent in (
+        (f"/host/sayso/runs/{run}/interrupts", body),
+        ("/runs", {"workflowId": "sayso.external", "tags": ["no\0good"]}),
+    ):
+        status, answer, _ = await api.call("POST", path, sent)
+        assert (status, answer["error"]) == (400, "validation_error")
+        assert "U+0000" in answer["message"]
+    record = await api.ask(run, approval("good", title="no\0limit"))
+    assert record["status"] == "open"
 
 
 async def test_both_may_share_a_data_folder_when_nothing_is_embedded(

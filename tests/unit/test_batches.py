@@ -94,8 +94,17 @@ async def test_a_failed_batch_fails_for_all_and_the_next_goes_on() -> None:
     batches: Batches[str, str] = Batches(send)
     results = await asyncio.gather(batches("a"), batches("bad"), return_exceptions=True)
     assert [type(r) for r in results] == [Conflict, Conflict]
-    assert results[0] is not results[1]
     assert await batches("b") == "b"
+
+
+async def test_a_sender_that_answers_too_little_leaves_nobody_waiting() -> None:
+    async def send(items: list[str]) -> list[str | Exception]:
+        return [*items][:1]
+
+    batches: Batches[str, str] = Batches(send)
+    first, second = await asyncio.gather(batches("a"), batches("b"), return_exceptions=True)
+    assert first == "a"
+    assert isinstance(second, ValueError)
 
 
 async def test_a_name_that_cannot_be_made_fails_for_its_caller_alone() -> None:
@@ -124,6 +133,27 @@ async def test_who_was_cancelled_in_the_queue_is_not_sent() -> None:
     await batches.finish()
     assert sender.batches == [["a"], ["b"], ["d"]]
     assert await tasks[3] == "D"
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+@pytest.mark.parametrize("callers", [1, 2, 5])
+async def test_who_asks_again_as_soon_as_it_is_answered_is_answered_again(
+    lanes: int, callers: int
+) -> None:
+    """The last lane has just found the queue empty then, and may not count as working any more."""
+
+    async def send(items: list[str]) -> list[str | Exception]:
+        await asyncio.sleep(0)
+        return [*items]
+
+    batches: Batches[str, str] = Batches(send, lanes=lanes)
+
+    async def ask() -> None:
+        for number in range(50):
+            assert await batches(str(number)) == str(number)
+
+    async with asyncio.timeout(20):
+        await asyncio.gather(*(ask() for _ in range(callers)))
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=3), max_size=60))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from adapters.webhooks.providers.provider import Provider
-from adapters.webhooks.verify import Scheme
+from adapters.webhooks.scheme import Scheme
 
 GENERIC_HMAC: Final = Provider(
     Scheme(header="X-Signature-256", signature_key="sha256"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from adapters.webhooks.providers.provider import Provider
-from adapters.webhooks.verify import Scheme
+from adapters.webhooks.scheme import Scheme
 
 STANDARD_WEBHOOKS: Final = Provider(
     Scheme(

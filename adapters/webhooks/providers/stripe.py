@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from adapters.webhooks.providers.provider import Provider
-from adapters.webhooks.verify import Scheme
+from adapters.webhooks.scheme import Scheme
 
 STRIPE: Final = Provider(
     Scheme(
@@ -21,4 +21,5 @@ STRIPE: Final = Provider(
     ),
     event_type="type",
     event_id="id",
+    mode="livemode",
 )

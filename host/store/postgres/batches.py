@@ -8,7 +8,6 @@ group commit) and point reads.
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -37,19 +36,22 @@ class Batches(Generic[T, R]):
 
     `send` takes a batch and answers with a result or an exception for each item, in order; what it raises
     is raised to all. `names` gives what an item claims: no two items of one batch share a name. At most
-    two batches are under way.
+    `lanes` batches are under way.
     """
 
     def __init__(
         self,
         send: Callable[[list[T]], Awaitable[list[R | Exception]]],
         names: Callable[[T], Iterable[Hashable]] = _no_names,
+        lanes: int = _LANES,
     ) -> None:
         self._send = send
         self._names = names
         self._queue: deque[_Entry[T, R]] = deque()
-        self._lanes: set[asyncio.Task[None]] = set()
+        self._most_lanes = lanes
+        self._working = 0
         self._starting = False
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, item: T) -> R:
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
@@ -59,35 +61,43 @@ class Batches(Generic[T, R]):
 
     async def finish(self) -> None:
         """Wait until nothing is queued or under way."""
-        while self._lanes:
-            await asyncio.wait(self._lanes)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _start_lane(self) -> None:
         """Unless one is about to start, which takes all that is queued by then."""
-        if not self._starting and len(self._lanes) < _LANES:
+        if not self._starting and self._working < self._most_lanes:
             self._starting = True
+            self._working += 1
             lane = asyncio.create_task(self._lane())
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+            self._tasks.add(lane)
+            lane.add_done_callback(self._tasks.discard)
 
     async def _lane(self) -> None:
+        """Send batch after batch until nothing is queued.
+
+        It is counted out in the same step in which it found the queue empty: a task that has ended and
+        is still counted would leave the next item waiting for ever.
+        """
         self._starting = False
+        try:
+            await self._send_all()
+        finally:
+            self._working -= 1
+
+    async def _send_all(self) -> None:
         while batch := self._take():
             try:
                 results = await self._send([entry.item for entry in batch])
-            except Exception as error:
-                results = [copy.copy(error) for _ in batch]
+                for entry, result in zip(batch, results, strict=True):
+                    _answer(entry.future, result)
+            except Exception as error:  # whatever it is: nobody may be left waiting
+                for entry in batch:
+                    _answer(entry.future, error)
             except asyncio.CancelledError:
                 for entry in batch:
                     entry.future.cancel()
                 raise
-            for entry, result in zip(batch, results, strict=True):
-                if entry.future.done():  # its caller was cancelled
-                    continue
-                if isinstance(result, Exception):
-                    entry.future.set_exception(result)
-                else:
-                    entry.future.set_result(result)
 
     def _take(self) -> list[_Entry[T, R]]:
         """The next batch, in order; what shares a name with it stays queued, as the first."""
@@ -107,3 +117,12 @@ class Batches(Generic[T, R]):
         if self._queue and batch:
             self._start_lane()
         return batch
+
+
+def _answer(future: asyncio.Future[R], result: R | Exception) -> None:
+    if future.done():  # answered already, or its caller was cancelled
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from host.store.port import Conflict, StoreUnavailable
+from schemas.errors import Refusal
 
 T = TypeVar("T")
 
@@ -106,7 +107,7 @@ class Database:
         """What `work` returns, within the deadline (seconds).
 
         Raises `Conflict` when a unique index refused, or a deadlock was broken at our cost;
-        `ValueError` for text that PostgreSQL can't keep;
+        `Refusal` (`validation_error`) for a text or a number that PostgreSQL can't keep;
         `StoreUnavailable` for everything else, whether the server is away, too slow, full or read-only.
         """
         if self._pool is None:
@@ -119,7 +120,7 @@ class Database:
         except asyncpg.TransactionRollbackError as error:  # a deadlock: somebody else went on
             raise Conflict(_why(error)) from None
         except (asyncpg.DataError, ValueError) as error:
-            raise ValueError(f"PostgreSQL can't keep this text: {type(error).__name__}.") from None
+            raise _unkeepable(error) from None
         except _AWAY as error:
             raise StoreUnavailable(f"The database did not answer: {_why(error)}") from None
 
@@ -139,6 +140,16 @@ async def _on_a_connection(
 
 async def _nothing_to_reset(_: object) -> None:
     """No caller changes its session, so giving a connection back costs no round trip."""
+
+
+def _unkeepable(error: Exception) -> Refusal:
+    """Names are kept as text, and PostgreSQL's text holds neither U+0000 nor half a character. (What
+    has no limit, payloads and answers, is kept as bytes.)"""
+    if isinstance(error, asyncpg.CharacterNotInRepertoireError | UnicodeError):
+        what = "A key, an id, a tag or an address holds U+0000 or half of a surrogate pair"
+    else:
+        what = f"A value is out of range ({type(error).__name__})"
+    return Refusal("validation_error", f"{what}, which the database can't keep. Leave it out.")
 
 
 def _why(error: Exception) -> str:

@@ -14,6 +14,7 @@ from host.store.port import Commit, Conflict, Page, StoredEvent, StoreUnavailabl
 from host.store.postgres import append
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
+from schemas.errors import Refusal
 
 _COLUMNS = (
     "i.interrupt_id, i.run_id, i.node_id, i.key, i.kind, i.status, i.version, i.deadline, "
@@ -143,7 +144,7 @@ class PostgresLog:
             moved = set(await self._send([commits[i] for i in order]))
         except StoreUnavailable as away:
             return [StoreUnavailable(str(away)) for _ in commits]
-        except (Conflict, ValueError) as refused:
+        except (Conflict, Refusal) as refused:
             if len(commits) == 1:
                 return [refused]
             half = len(commits) // 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, Final, get_args
 
 import orjson
@@ -112,7 +111,7 @@ class SqliteAudit:
                 raise Conflict("the audit trail has moved on")
             connection.executemany(
                 "INSERT INTO audit VALUES (?, ?, ?)",
-                [(e.tenant, e.number, orjson.dumps(asdict(e))) for e in entries],
+                [(e.tenant, e.number, orjson.dumps(e)) for e in entries],
             )
 
         await self._db.write(job)
