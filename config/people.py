@@ -20,6 +20,14 @@ class Person(BaseModel):
     roles: tuple[str, ...] = ()
     override: bool = False
 
+    @field_validator("id")
+    @classmethod
+    def _not_a_programs(cls, value: str) -> str:
+        """API keys, tokens and webhook sources have principals of their own."""
+        if value.startswith(("key:", "token:", "hook:")):
+            raise ValueError("a person's id may not begin with key:, token: or hook:")
+        return value
+
     @field_validator("email")
     @classmethod
     def _lower(cls, value: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from adapters.channel import Channel, Intake, Links
 from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
 from config.settings import Settings
-from gateway.intake import Filing
+from gateway.shelving import Filing, shelved_event
+from host.store.shelf import ShelvedEvent
+from schemas.errors import Refusal
 
 if TYPE_CHECKING:
     from adapters.webhooks.settings import HookSource
@@ -55,6 +57,8 @@ def filing(settings: Settings) -> dict[str, Filing]:
 
 def hook_sources(settings: Settings) -> dict[str, HookSource]:
     """The webhook sources by name. Raises `ValueError` with the key of what is wrong."""
+    if not settings.hooks:
+        return {}
     from adapters.webhooks.settings import HookSource
 
     sources: dict[str, HookSource] = {}
@@ -114,6 +118,25 @@ def _email(settings: Settings, public_url: str) -> Channel:
             public_url=public_url,
         )
     )
+
+
+Remap = Callable[[ShelvedEvent, bytes, int], ShelvedEvent]
+"""(a kept event, its bytes, now in ms) -> the event as its source maps it now."""
+
+
+def remapping(settings: Settings) -> Remap:
+    """Raises `ValueError` with the key of what is wrong."""
+    sources, kept = hook_sources(settings), filing(settings)
+
+    def remap(event: ShelvedEvent, raw: bytes, now: int) -> ShelvedEvent:
+        from adapters.webhooks.receive import receive_again
+
+        if event.source not in sources:
+            raise Refusal("validation_error", f"There is no [hooks.{event.source}] any more.")
+        found = receive_again(sources[event.source], event.headers, raw)
+        return shelved_event(event.source, kept[event.source], found.event, now)
+
+    return remap
 
 
 def _webhooks(settings: Settings, doors: Doors) -> Channel:

@@ -19,13 +19,13 @@ from adapters.forms import errors_to_fields
 from adapters.views import Card, Form, Person, Receipt
 from gateway.links import AnswerLinks
 from gateway.people import People
+from gateway.shelving import Filing, shelved_event
 from gateway.watch import Watch
-from host.decisions.request import match_key
 from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, State
 from host.host import Host
 from host.journal import AlreadyReplied
-from host.store.port import Reply, ShelvedEvent, StoreUnavailable
+from host.store.port import Reply, StoreUnavailable
 from schemas.errors import Refusal
 
 log = structlog.get_logger("sayso.intake")
@@ -153,25 +153,6 @@ class Intake:
         card = self._card(state.interrupt)
         waiting = state.interrupt.status == "open" and card.progress
         return f"Your vote counts. {card.progress}." if waiting else note
-
-
-def shelved_event(source: str, filing: Filing, event: InboundEvent, now: int) -> ShelvedEvent:
-    """An inbound event as it is kept. `now` in ms."""
-    mapped = event.event_type != "sayso.unmapped"
-    tenant, kind = filing.tenant, event.event_type
-    return ShelvedEvent(
-        source=source,
-        event_id=event.event_id,
-        tenant=tenant,
-        event_type=kind,
-        match_key=match_key(tenant, kind, event.correlation) if mapped else None,
-        payload=event.payload,
-        received_at=now,
-        correlation=event.correlation,
-        expires_at=now + filing.keep_ms,
-        several=filing.several,
-        headers=dict(event.headers),
-    )
 
 
 def _scope(response: Response) -> str:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from aiohttp import web
@@ -29,34 +26,24 @@ from config.settings import Settings
 from gateway import channels as wiring
 from gateway import conformance, stores, workflows
 from gateway.addresses import Addresses
+from gateway.application import Served, application
 from gateway.audit import AuditWorker
 from gateway.auth import Key, Keys
 from gateway.health import Health
-from gateway.http import PROTOCOL, envelope
-from gateway.idempotency import Idempotency
 from gateway.intake import Intake
 from gateway.keyring import KeyringFile, follow_keys
 from gateway.links import AnswerLinks
+from gateway.listening import bind, sole, url_of
 from gateway.metrics import Metrics
 from gateway.outbound import Outbound
 from gateway.people import People
 from gateway.pump import Pump
-from gateway.requests import name_request, observed
-from gateway.routes.discovery import DiscoveryRoutes
-from gateway.routes.events import EventRoutes
-from gateway.routes.fork import ForkRoutes
-from gateway.routes.interrupts import InterruptRoutes
-from gateway.routes.keys import KeyRoutes
-from gateway.routes.openapi import OpenApiRoutes
-from gateway.routes.own import OwnRoutes
-from gateway.routes.runs import RunRoutes
-from gateway.routes.webhooks import WebhookRoutes
 from gateway.secrets import own_secrets
-from gateway.stored_keys import presenting
+from gateway.shelving import ShelfWorker
 from gateway.tracing import Tracing, from_environment
 from gateway.wakeups import Wakeups
 from gateway.watch import Watch
-from gateway.workers import Deadlines, Housekeeping, ShelfWorker
+from gateway.workers import Deadlines, Housekeeping
 from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
@@ -68,16 +55,6 @@ from host.tokens import TokenRing
 log = structlog.get_logger("sayso")
 
 _DRAIN_SECONDS = 10.0
-
-
-class Routed(Protocol):
-    """What has routes of its own."""
-
-    def routes(self) -> list[web.RouteDef]: ...
-
-
-class StartError(Exception):
-    """The gateway can't start. The text says what to do."""
 
 
 class Gateway:
@@ -115,7 +92,7 @@ class Gateway:
             self.workflows += conformance.fixtures()
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         if stores.owns_data_folder(settings):
-            self._stack.enter_context(_sole(data))
+            self._stack.enter_context(sole(data))
         secrets = own_secrets(data)
         tracing = self._tracing or from_environment()
         self._stack.push_async_callback(tracing.flush)
@@ -124,9 +101,9 @@ class Gateway:
         await store.start()
         self._stack.push_async_callback(store.stop)
         coordination = await self._coordination()
-        listening = _bind(settings)
+        listening = bind(settings)
         self._stack.callback(listening.close)
-        self.url = settings.http.public_url or _url(listening)
+        self.url = settings.http.public_url or url_of(listening)
         policy = _policy(settings)
         flows = Flows.of(self.workflows, policy, settings.notify)
         wakeups = Wakeups(coordination) if settings.redis.url is not None else None
@@ -136,7 +113,7 @@ class Gateway:
         keys = KeyringFile(data)
         self.access = Access(self.host, _ring(settings, keys, self.host.clock()), self.people)
         self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
-        intake = Intake(self.host, self.people, self.links, wiring.tenants(settings), self.watch)
+        intake = Intake(self.host, self.people, self.links, wiring.filing(settings), self.watch)
         doors = wiring.Doors(intake, self.links, coordination.first, self._count)
         self.channels = wiring.build(settings, self.url, secrets.forms, doors)
         self.addresses = Addresses(self.channels, settings.notify)
@@ -191,44 +168,19 @@ class Gateway:
         return coordination
 
     async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> Health:
-        stored = presenting(self.host.store.api_keys, self.host.clock)
-        app = web.Application(
-            middlewares=[observed(self.watch), envelope, stored],
-            client_max_size=self.settings.http.max_body_bytes,
+        served = Served(
+            settings=self.settings,
+            host=self.host,
+            keys=self._keys,
+            access=self.access,
+            links=self.links,
+            addresses=self.addresses,
+            egress=self.egress,
+            watch=self.watch,
+            channels=self.channels,
+            coordination=coordination,
         )
-        app.on_response_prepare.append(name_request)
-        app[PROTOCOL] = protocol = self.settings.protocol.version
-        seeded = conformance.fixtures() if self.settings.conformance_seed else []
-        fixtures = workflows.ids(seeded)
-        once = Idempotency(self.host, coordination, self.watch)
-        events = EventRoutes(self.host, self._keys, self.settings.protocol.max_streams)
-        health = Health(
-            self.host.store,
-            coordination,
-            self.host.waiters,
-            self.watch.metrics,
-            lambda: events.subscribers.open,
-            self.host.clock,
-        )
-        parts: tuple[Routed, ...] = (
-            RunRoutes(self.host, self._keys, once),
-            InterruptRoutes(self.host, self.access, self._keys, once),
-            events,
-            ForkRoutes(self.host, self._keys, once, self.addresses),
-            WebhookRoutes(self.host, self._keys, once, self.egress, Sender(self.egress)),
-            OwnRoutes(
-                self.host, self.access, self.links, self._keys, once, self.addresses, self.watch
-            ),
-            KeyRoutes(self.host, self._keys),
-            DiscoveryRoutes(self.host.policy, protocol, fixtures),
-            OpenApiRoutes(protocol),
-            health,
-        )
-        for routes in (
-            *(part.routes() for part in parts),
-            *(channel.routes() for channel in self.channels.values()),
-        ):
-            app.add_routes(routes)
+        app, events, health = application(served)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_DRAIN_SECONDS)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
@@ -275,44 +227,6 @@ async def _drained(channel: Channel) -> None:
             await channel.stop()
     except TimeoutError:
         log.warning("channel did not drain in time", channel=channel.name)
-
-
-@contextlib.contextmanager
-def _sole(data: Path) -> Iterator[None]:
-    """What is embedded has one process at a time: say so at once instead of failing later."""
-    descriptor = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise StartError(
-            f"Another Sayso runs with the data folder {data}. Stop it, or set SAYSO_DATA_DIR to "
-            "another folder."
-        ) from None
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _bind(settings: Settings) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in settings.http.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((settings.http.host, settings.http.port))
-    except OSError as error:
-        raise StartError(
-            f"Cannot listen on {settings.http.host}:{settings.http.port}: {error.strerror}. Set "
-            "SAYSO_HTTP__PORT to another port (0 takes any free one)."
-        ) from error
-    return listening
-
-
-def _url(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _ring(settings: Settings, file: KeyringFile, now: int) -> TokenRing:

@@ -25,9 +25,7 @@ log = structlog.get_logger("sayso.requests")
 HEADER: Final = "X-Request-Id"
 REQUEST_ID: Final = web.RequestKey("request id", str)
 _FORM: Final = re.compile(r"[A-Za-z0-9-]{8,64}")
-_QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _GONE: Final = 499  # the caller hung up; no answer was sent
-
 
 
 def observed(watch: Watch) -> Middleware:
@@ -82,6 +80,6 @@ def route_of(request: web.Request) -> str:
 
 
 def _say(method: str, route: str, status: int, seconds: float) -> None:
-    loud = method not in ("GET", "HEAD") and route not in _QUIET
-    write = log.info if loud or status >= 500 else log.debug
+    """A line a request costs as much as the request: only what failed is said at the usual level."""
+    write = log.warning if status >= 500 else log.debug
     write("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1))

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from adapters.channel import DeliveryFailed
 from gateway.metrics import Metrics
 from gateway.tracing import Span, Tracing
 from host.decisions.resolve import Answer
@@ -78,9 +77,12 @@ class Watch:
             "click", asking_trace.get(), channel=channel, interrupt_id=interrupt_id
         ) as span:
             before = asking_trace.set(span.traceparent)
+            # Over a socket of our own (Slack's Socket Mode) there is no request that it came with.
+            received = received_at.set(received_at.get() or time.perf_counter())
             try:
                 yield span
             finally:
+                received_at.reset(received)
                 asking_trace.reset(before)
 
     @contextmanager
@@ -95,7 +97,7 @@ class Watch:
         ):
             try:
                 yield
-            except (DeliveryFailed, TimeoutError):
+            except Exception:
                 self.metrics.delivered(channel, "failed")
                 raise
 

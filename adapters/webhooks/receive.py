@@ -59,9 +59,7 @@ class Received:
     mapped: bool
 
 
-def receive_all(
-    source: HookSource, headers: Mapping[str, str], body: bytes
-) -> list[Received]:
+def receive_all(source: HookSource, headers: Mapping[str, str], body: bytes) -> list[Received]:
     """All events of a body whose signature has been verified. Never raises.
 
     `headers` has lower-case names; expressions see those that the provider allows. A body that can't be
@@ -93,9 +91,7 @@ def receive_again(source: HookSource, headers: Mapping[str, str], raw: bytes) ->
         return found[0] if len(found) == 1 else Received(unmapped(raw, failed), False)
 
 
-def _received(
-    source: HookSource, headers: Mapping[str, str], event: Any, raw: bytes
-) -> Received:
+def _received(source: HookSource, headers: Mapping[str, str], event: Any, raw: bytes) -> Received:
     visible = {name: value for name, value in headers.items() if name in source.headers}
     try:
         return Received(receive(source, visible, event, raw), True)
@@ -103,9 +99,7 @@ def _received(
         return Received(unmapped(raw, failure, visible), False)
 
 
-def receive(
-    source: HookSource, visible: Mapping[str, str], event: Any, raw: bytes
-) -> InboundEvent:
+def receive(source: HookSource, visible: Mapping[str, str], event: Any, raw: bytes) -> InboundEvent:
     """Map one event. `raw` are its bytes, `visible` the headers that expressions may read.
 
     Raises `MappingFailed`.

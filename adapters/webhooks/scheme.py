@@ -115,7 +115,9 @@ class Scheme:
         if not self.signature_key or not secrets:
             one_secret(secrets)
         if self.id_header and not _fit_id(message_id):
-            raise ValueError("this scheme signs a message id: give 1 to 256 visible ASCII characters")
+            raise ValueError(
+                "this scheme signs a message id: give 1 to 256 visible ASCII characters"
+            )
         if self.time_member:
             body = _renewed(self, body, now)
         timestamp = str(int(now)) if self.timed else ""
@@ -134,7 +136,9 @@ class Scheme:
     def key_of(self, secret: str) -> bytes:
         """See `verify.Proof`."""
         if self.key_prefix and "," in secret:
-            raise ValueError("this looks like a signature header; give the endpoint's signing secret")
+            raise ValueError(
+                "this looks like a signature header; give the endpoint's signing secret"
+            )
         try:
             return _key(self, secret)
         except ValueError:
@@ -194,7 +198,9 @@ def _renewed(scheme: Scheme, body: bytes, now: float) -> bytes:
         check_fresh(_member_time(scheme, event), now, scheme.tolerance)
     except SignatureRefused:
         if not isinstance(event, dict):
-            raise ValueError(f"the body is an object with the member {scheme.time_member}") from None
+            raise ValueError(
+                f"the body is an object with the member {scheme.time_member}"
+            ) from None
         return orjson.dumps(event | {scheme.time_member: int(now * 1000)})
     return body
 

@@ -14,7 +14,8 @@ from config.settings import Settings
 from gateway import weak_secrets
 from gateway.auth import Key, digest
 from gateway.cli.store import open_beside
-from gateway.lifecycle import Gateway, StartError
+from gateway.lifecycle import Gateway
+from gateway.listening import StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
 from host.store.port import StoreUnavailable

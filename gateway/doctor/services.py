@@ -22,11 +22,9 @@ from adapters.email.settings import EmailSettings
 from adapters.slack.client import SlackClient
 from adapters.slack.settings import SlackSettings
 from config.settings import Settings
-from gateway import stores
 from gateway.doctor.finding import Finding, fail, ok, warn
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
-from host.store.port import StoreUnavailable
 
 PATIENCE: Final = 10.0  # seconds, for each check
 LARGEST_SKEW: Final = 5.0  # seconds; a token or a signature of more than five minutes is refused
@@ -75,18 +73,37 @@ async def coordination(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def postgres(settings: Settings) -> AsyncIterator[Finding]:
-    """The database server, where one is set."""
-    if not settings.store.url.get_secret_value():
+    """The database server, where one is set. It is asked, and not migrated as at a start."""
+    url = settings.store.url.get_secret_value()
+    if not url:
         return
     try:
-        store = stores.choose(settings)
-        await store.start()
-        well = await store.healthy()
-        await store.stop()
-    except (StoreUnavailable, ValueError, OSError) as error:
-        yield fail("postgres", str(error), "Correct SAYSO_STORE__URL, or start the server.")
+        import asyncpg
+    except ModuleNotFoundError:
+        do = "pip install 'sayso-gateway[postgres]'"
+        yield fail("postgres", "store.url is set, and the driver is not installed", do)
         return
-    yield ok("postgres", "answers") if well else fail("postgres", "does not answer", "Start it.")
+    try:
+        connection = await asyncpg.connect(url, timeout=PATIENCE)
+        try:
+            version = await connection.fetchval("SHOW server_version", timeout=PATIENCE)
+        finally:
+            await connection.close(timeout=PATIENCE)
+    except (
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+        OSError,
+        TimeoutError,
+        ValueError,
+    ) as error:
+        # The kind alone: the text of an error may quote the URL.
+        yield fail(
+            "postgres",
+            f"can't be used: {type(error).__name__}",
+            "Correct SAYSO_STORE__URL, or start the server.",
+        )
+        return
+    yield ok("postgres", f"answers, version {version}")
 
 
 async def slack(settings: Settings) -> AsyncIterator[Finding]:

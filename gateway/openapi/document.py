@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter
 
-from gateway.openapi import keys, own, protocol, webhooks
+from gateway.openapi import hooks, keys, own, protocol, webhooks
 from gateway.openapi.operation import Answer, Operation
 from gateway.openapi.parameters import HEADERS, PARAMETERS, PATH
 from schemas.errors import STATUS, ErrorEnvelope
@@ -21,6 +21,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *webhooks.OPERATIONS,
     *own.OPERATIONS,
     *keys.OPERATIONS,
+    *hooks.OPERATIONS,
 )
 _SCHEMAS: Final = "#/components/schemas/{model}"
 _JSON: Final = "application/json"

@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 from gateway.streams.modes import MODES
 from gateway.webhook_wire import MOST_PAGE
 from schemas.api_keys import KEY_NAME
+from schemas.hook_events import EventStanding
 from schemas.records import InterruptStatus
 
 
@@ -32,6 +33,8 @@ PATH: Final = {
     "webhookId": _path("webhookId", _BOUND_TEXT, pattern=_BOUND),
     "deliveryId": _path("deliveryId", _BOUND_TEXT, pattern=_BOUND),
     "keyName": _path("keyName", "The name of an API key.", pattern=KEY_NAME),
+    "source": _path("source", "The name of a webhook source.", pattern=r"^[A-Za-z0-9._~-]{1,128}$"),
+    "eventId": _path("eventId", "The event's id, percent-encoded.", minLength=1, maxLength=512),
     "nodeId": _path(
         "nodeId", "The node; `:` may be spelled `~3A`.", pattern=r"^[A-Za-z0-9._:-]{1,128}$"
     ),
@@ -101,6 +104,24 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         "`nextCursor` of the page before.",
         type="string",
         pattern=r"^[A-Za-z0-9._~-]{1,128}/[A-Za-z0-9._~-]{16,128}$",
+    ),
+    "HookSource": _query(
+        "source",
+        "Only those of this source.",
+        type="string",
+        pattern=r"^[A-Za-z0-9._~-]{1,128}$",
+    ),
+    "HookState": _query(
+        "state",
+        "Only those in this state; `duplicate`: only those that came more than once.",
+        type="string",
+        enum=[*get_args(EventStanding), "duplicate"],
+    ),
+    "HookCursor": _query(
+        "cursor",
+        "`nextCursor` of the page before.",
+        type="string",
+        pattern=r"^[A-Za-z0-9_-]{1,2048}$",
     ),
     "DeadLetterLimit": _query(
         "limit", "How many a page.", type="integer", minimum=1, maximum=MOST_PAGE, default=MOST_PAGE

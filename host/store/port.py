@@ -9,13 +9,14 @@ Two real implementations, SQLite and PostgreSQL, pass one contract suite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from host.decisions.state import Conversation, Interrupt, NewEvent, Run
 from host.store.audit import AuditTrail, Feed
 from host.store.census import Statistics
 from host.store.keys import ApiKeys
+from host.store.shelf import Shelf
 from host.store.webhooks import Outbox, Subscriptions
 
 
@@ -185,50 +186,6 @@ class Deliveries(Protocol):
 
     async def find_thread(self, channel: str, ref: dict[str, Any]) -> tuple[str, str] | None:
         """(tenant, conversation id) of the root message that is at `ref`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShelvedEvent:
-    """A verified external event that is kept. `match_key` is None when its mapping failed."""
-
-    source: str
-    event_id: str
-    tenant: str
-    event_type: str
-    match_key: str | None
-    payload: Any
-    received_at: int
-    state: Literal["due", "shelved", "applied", "failed"] = "due"
-    matched: tuple[str, ...] = ()
-    error: str = ""
-    correlation: dict[str, Any] = field(default_factory=dict)
-
-
-class Shelf(Protocol):
-    """External events, matched to waits whichever comes first.
-
-    An event is filed as `due`. Whoever works on it resolves the open waits of its key, or puts it on the
-    shelf if there are none. Registering a wait makes the shelved events of its key `due` again, in the
-    same transaction, so neither side can miss the other.
-    """
-
-    async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
-        """Keep it, durably. False when this source has sent this event id before."""
-
-    async def due(self, now: int, limit: int) -> list[ShelvedEvent]: ...
-
-    async def get(self, source: str, event_id: str) -> ShelvedEvent | None: ...
-
-    async def waits(self, match_key: str) -> list[str]:
-        """Open interrupts that wait for this key."""
-
-    async def shelve(self, source: str, event_id: str) -> bool:
-        """Put it on the shelf, unless a wait for it is open: then False, and it stays due."""
-
-    async def applied(
-        self, source: str, event_id: str, matched: list[str], error: str = ""
-    ) -> None:
-        """It has had its effect on `matched`, or failed with `error`, for an operator to see."""
 
 
 class LinkStore(Protocol):

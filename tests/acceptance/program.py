@@ -70,9 +70,14 @@ class Program:
     """
 
     def __init__(
-        self, home: Path, *arguments: str, settings: Mapping[str, str] | None = None
+        self,
+        home: Path,
+        *arguments: str,
+        settings: Mapping[str, str] | None = None,
+        module: str = "gateway.cli.main",
     ) -> None:
         self.home = home
+        self.module = module
         self.data = home / "data"
         self.arguments = arguments
         self.settings = dict(settings or {})
@@ -119,7 +124,7 @@ class Program:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "gateway.cli.main",
+            self.module,
             *self.arguments,
             cwd=self.home,
             env=environment,

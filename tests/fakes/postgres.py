@@ -48,8 +48,9 @@ class PostgresServer:
         self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-l", self.folder / "log",
                   "-o", options, "start")  # fmt: skip
 
-    def stop(self) -> None:
-        self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", "fast", "stop")
+    def stop(self, mode: str = "fast") -> None:
+        """`immediate` is a crash: nothing is written any more, and the next start recovers."""
+        self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", mode, "stop")
 
     def url(self, database: str) -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"

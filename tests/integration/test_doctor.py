@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from aiohttp import web
 
@@ -179,6 +180,24 @@ async def test_redis_answers_or_not(start: Start, make: Callable[..., Settings])
     if (data / "valkey" / "valkey.sock").exists():
         assert [f.level for f in await asked(services.coordination(here))] == ["ok"]
     [found] = await asked(services.coordination(away))
+    assert (found.level, "hunter2" in f"{found}") == ("fail", False)
+
+
+async def test_postgres_is_asked_and_left_as_it_is(
+    make: Callable[..., Settings], postgres_url: str
+) -> None:
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+    connection = await asyncpg.connect(postgres_url)
+    before = await connection.fetchval(tables)
+    [found] = await asked(services.postgres(make(store={"url": postgres_url})))
+    assert (found.level, found.sentence.startswith("answers, version")) == ("ok", True)
+    assert await connection.fetchval(tables) == before
+    await connection.close()
+
+
+async def test_postgres_that_is_away_is_told(make: Callable[..., Settings]) -> None:
+    gone = make(store={"url": "postgresql://u:hunter2@127.0.0.1:1/x"})
+    [found] = await asked(services.postgres(gone))
     assert (found.level, "hunter2" in f"{found}") == ("fail", False)
 
 

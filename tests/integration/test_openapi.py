@@ -61,6 +61,8 @@ _NEEDS_MORE = {
     "resolveInterruptByToken",
     "resolveInterruptByRun",
     "revokeApiKey",
+    "matchHookEvent",
+    "replayHookEvent",
 }
 _NOT_OURS = ("/a/", "/slack/", "/hooks/", "/healthz", "/readyz", "/metrics", "/conformance/")
 

@@ -14,8 +14,9 @@ from host.decisions import request as asking
 from host.decisions.evolve import evolve
 from host.decisions.state import Policy, State
 from host.ids import bound
-from host.store.port import Commit, Conflict, Reply, ShelvedEvent
+from host.store.port import Commit, Conflict, Reply
 from host.store.postgres.store import PostgresStore
+from host.store.shelf import ShelvedEvent
 from host.store.webhooks import Subscription, Wish, owed
 from schemas.errors import Refusal
 from tests.contract.test_store import ADA, NOW, accept, ask, begin, event, wanted

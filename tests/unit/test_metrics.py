@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from adapters.channel import DeliveryFailed
 from gateway.metrics import Metrics, channel_of
-from gateway.watch import last_change
+from gateway.watch import Watch, last_change
 from host.decisions.state import Interrupt, Outcome, Question, Vote
 from host.store.census import Census
 
@@ -97,6 +98,21 @@ def test_the_last_change_is_whatever_came_last() -> None:
     asked = replace(asked, votes=(vote,), questions=(question,))
     assert last_change(asked) == 40
     assert last_change(replace(asked, outcome=Outcome(at=50))) == 50
+
+
+@pytest.mark.parametrize("error", [DeliveryFailed("no"), TimeoutError(), ZeroDivisionError()])
+def test_every_way_of_failing_is_counted(error: Exception) -> None:
+    watch = Watch()
+    asked = Interrupt("t/i", "t/r", "n", "k", "approval", {}, requested_at=1000)
+    with pytest.raises(type(error)), watch.delivering("slack", asked):
+        raise error
+    with watch.delivering("slack", asked):
+        watch.shown("slack", asked, 3500)
+    found = samples(watch.metrics)
+    for outcome in ("failed", "shown"):
+        labels = frozenset({("channel", "slack"), ("outcome", outcome)})
+        assert found["sayso_deliveries_total"][labels] == 1
+    assert found["sayso_convergence_seconds_sum"][frozenset({("channel", "slack")})] == 2.5
 
 
 # --- what is said of them -------------------------------------------------------------------------

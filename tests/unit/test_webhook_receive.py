@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.channel import InboundEvent
+from adapters.webhooks import receive as receiving
 from adapters.webhooks.receive import (
     UNMAPPED,
     MappingFailed,
     digest,
     normalise,
-    parse,
-    receive,
+    receive_again,
+    receive_all,
     unmapped,
 )
 from adapters.webhooks.settings import HookSource
+from adapters.webhooks.strict_json import parse
 
 SECRET = "whsec_a_secret_of_decent_length"
 EVENT: dict[str, Any] = {
@@ -37,6 +40,19 @@ def source(**changes: Any) -> HookSource:
         "correlation": {"order": "data.object.metadata.order"},
     }
     return HookSource.build(**(settings | changes))
+
+
+def receive(hook: HookSource, headers: dict[str, str], body: bytes) -> InboundEvent:
+    """The one event of a body. Raises `MappingFailed`."""
+    try:
+        event = parse(body)
+    except ValueError:
+        [found] = receive_all(hook, headers, body)
+        assert not found.mapped
+        payload = found.event.payload
+        raise MappingFailed(payload["key"], payload["reason"], payload["event"]) from None
+    visible = {name: value for name, value in headers.items() if name in hook.headers}
+    return receiving.receive(hook, visible, event, body)
 
 
 def failure(hook: HookSource, body: bytes, headers: dict[str, str] | None = None) -> MappingFailed:
@@ -270,6 +286,10 @@ def test_normalise_refuses(value: Any) -> None:
         ({"correlation": {"": "a"}}, "correlation:"),
         ({"correlation": {str(n): "a" for n in range(17)}}, "correlation:"),
         ({"signature": {"header": "X-Sig"}}, "scheme of stripe is fixed"),
+        ({"provider": "bearer", "secrets": ["t" * 32], "tolerance": 9}, "signs no time"),
+        ({"provider": "square"}, "public_url: square signs the URL"),
+        ({"provider": "square", "public_url": "hooks/x"}, "public_url: an absolute"),
+        ({"provider": "github", "mode": "live"}, "mode: events of github"),
         ({"provider": "generic_hmac"}, "event_type: the expression is empty"),
         ({"provider": "generic_hmac", "signature": {"colour": "x"}}, r"signature\.colour"),
         ({"provider": "generic_hmac", "signature": {"encoding": "rot13"}}, "one of hex, base64"),
@@ -307,8 +327,58 @@ def test_a_generic_source_says_how_it_is_signed() -> None:
     )
     assert hook.scheme.header == "X-Acme-Signature"
     assert hook.scheme.timed
-    assert hook.tolerance == 60.0
+    assert hook.scheme.tolerance == 60.0
 
 
 def test_secrets_are_not_in_the_repr() -> None:
     assert SECRET not in repr(source())
+
+
+# --- live and test ---------------------------------------------------------------------------------
+
+
+def stripe_event(**members: Any) -> bytes:
+    return json.dumps({**EVENT, **members}).encode()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "members", "says"),
+    [
+        ("live", {"livemode": True}, ""),
+        ("test", {"livemode": False}, ""),
+        ("", {"livemode": False}, ""),
+        ("", {}, ""),
+        ("live", {"livemode": False}, "a test event at a source for live events"),
+        ("test", {"livemode": True}, "a live event at a source for test events"),
+        ("live", {}, "nothing at"),
+        ("live", {"livemode": "perhaps"}, "neither live nor test"),
+        ("test", {"livemode": None}, "nothing at"),
+    ],
+)
+def test_test_and_live_cannot_cross(wanted: str, members: dict[str, Any], says: str) -> None:
+    [found] = receive_all(source(mode=wanted), {}, stripe_event(**members))
+    assert found.mapped == (not says)
+    if says:
+        assert found.event.event_type == UNMAPPED
+        assert found.event.payload["key"] == "mode"
+        assert says in found.event.payload["reason"]
+
+
+# --- mapped again ----------------------------------------------------------------------------------
+
+
+def test_what_was_kept_can_be_mapped_again_with_its_headers() -> None:
+    body = b'{"action":"closed","pull_request":{"number":7}}'
+    headers = {"x-github-event": "pull_request", "authorization": "not kept"}
+    [wrong] = receive_all(github(event_type="nothing"), headers, body)
+    assert not wrong.mapped
+    assert wrong.event.headers == {"x-github-event": "pull_request"}
+    again = receive_again(github(), wrong.event.headers, wrong.event.raw)
+    assert again.mapped
+    assert (again.event.event_type, again.event.correlation) == ("pull_request", {"pr": "7"})
+
+
+def test_what_cannot_be_read_is_kept_again() -> None:
+    again = receive_again(source(), {}, b"not json")
+    assert not again.mapped
+    assert again.event.payload["key"] == "body"

@@ -14,12 +14,17 @@ import stripe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.webhooks.providers import PROVIDERS, provider_named, sign
-from adapters.webhooks.verify import Scheme, SignatureRefused, check_secret, verify
+from adapters.webhooks import providers
+from adapters.webhooks.providers import provider_named, sign
+from adapters.webhooks.scheme import Scheme
+from adapters.webhooks.verify import SignatureRefused, check_secret, verify
 from adapters.webhooks.verify import sign as sign_scheme
 
 NOW = 1_764_000_000.0
-BODY = b'{"id":"evt_1","object":"event","type":"invoice.paid","note":"\xc3\xa9"}'
+BODY = (
+    b'{"id":"evt_1","object":"event","type":"invoice.paid","note":"\xc3\xa9",'
+    b'"webhookTimestamp":1764000000000}'
+)
 SECRETS = {
     "stripe": ("whsec_first_secret_of_the_endpoint", "whsec_second_secret_of_the_endpoint"),
     "github": ("It's a Secret to Everybody", "another secret"),
@@ -28,9 +33,33 @@ SECRETS = {
         "whsec_" + base64.b64encode(bytes(range(32))).decode(),
     ),
     "generic_hmac": ("generic-secret-1", "generic-secret-2"),
+    "svix": (
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "whsec_" + base64.b64encode(bytes(range(32))).decode(),
+    ),
+    "shopify": ("shpss_the_first_app_secret", "shpss_the_second_app_secret"),
+    "square": ("square-signature-key-1", "square-signature-key-2"),
+    "paddle": ("pdl_ntfset_first_secret", "pdl_ntfset_second_secret"),
+    "gocardless": ("gocardless-secret-1", "gocardless-secret-2"),
+    "mollie": ("mollie-secret-one", "mollie-secret-two"),
+    "razorpay": ("razorpay-secret-1", "razorpay-secret-2"),
+    "linear": ("lin_wh_first_secret", "lin_wh_second_secret"),
+    "adyen_platform": ("00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"),
 }
+PROVIDERS = {
+    name: provider
+    for name, provider in providers.PROVIDERS.items()
+    if isinstance(provider.scheme, Scheme)
+}
+"""Those of the table. The others have tests/unit/test_webhook_providers.py."""
+URL = "https://sayso.example.com/hooks/shop"
+LISTS = [name for name in PROVIDERS if PROVIDERS[name].scheme.signature_key]
 TIMED = [name for name in PROVIDERS if PROVIDERS[name].scheme.timed]
-UNTIMED = [name for name in PROVIDERS if not PROVIDERS[name].scheme.timed]
+UNTIMED = [
+    name
+    for name in PROVIDERS
+    if not PROVIDERS[name].scheme.timed and not PROVIDERS[name].scheme.time_member
+]
 
 
 def lower(headers: dict[str, str]) -> dict[str, str]:
@@ -38,7 +67,8 @@ def lower(headers: dict[str, str]) -> dict[str, str]:
 
 
 def signed(name: str, *secrets: str, body: bytes = BODY, now: float = NOW) -> dict[str, str]:
-    return lower(sign(name, secrets or SECRETS[name][:1], body, now=now, message_id="msg_1"))
+    chosen = secrets or SECRETS[name][:1]
+    return lower(sign(name, chosen, body, now=now, message_id="msg_1", url=URL))
 
 
 def reason(
@@ -46,7 +76,7 @@ def reason(
 ) -> str:
     """What `verify` says: "" when it accepts."""
     try:
-        verify(scheme, secrets, headers, body, now)
+        verify(scheme, secrets, headers, body, now, URL)
     except SignatureRefused as refused:
         return refused.reason
     return ""
@@ -67,9 +97,13 @@ def test_rotation_old_and_new_secret_both_count(name: str) -> None:
     for secret in (old, new):
         assert reason(scheme, (old, new), signed(name, secret), BODY) == ""
     assert reason(scheme, (new,), signed(name, old), BODY) == "mismatch"
-    both = signed(name, old, new)
-    for secret in (old, new):
-        assert reason(scheme, (secret,), both, BODY) == ""
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_two_signatures_in_one_header_either_counts(name: str) -> None:
+    both = signed(name, *SECRETS[name])
+    for secret in SECRETS[name]:
+        assert reason(PROVIDERS[name].scheme, (secret,), both, BODY) == ""
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -100,12 +134,13 @@ def test_a_changed_body_is_refused(name: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("name", TIMED)
 @pytest.mark.parametrize(
-    ("skew", "expected"),
-    [(0, ""), (300, ""), (301, "stale"), (-300, ""), (-301, "future"), (86_400, "stale")],
+    ("beyond", "sign_of", "expected"),
+    [(0, 1, ""), (1, 1, "stale"), (0, -1, ""), (1, -1, "future"), (86_400, 1, "stale")],
 )
-def test_freshness_counts_both_ways(name: str, skew: int, expected: str) -> None:
-    headers = signed(name, now=NOW)
-    assert reason(PROVIDERS[name].scheme, SECRETS[name], headers, BODY, NOW + skew) == expected
+def test_freshness_counts_both_ways(name: str, beyond: int, sign_of: int, expected: str) -> None:
+    headers, scheme = signed(name, now=NOW), PROVIDERS[name].scheme
+    now = NOW + sign_of * (scheme.tolerance + beyond)
+    assert reason(scheme, SECRETS[name], headers, BODY, now) == expected
 
 
 @pytest.mark.parametrize("name", TIMED)
@@ -238,23 +273,15 @@ def test_stripe_accepts_what_we_sign(rolling: bool) -> None:
         stripe.Webhook.construct_event(BODY + b" ", header, secrets[0])
 
 
-# Providers that aren't registered yet: a row is all that they take.
-SHOPIFY = Scheme(header="X-Shopify-Hmac-Sha256", encoding="base64")
-PADDLE = Scheme(
-    header="Paddle-Signature",
-    separator=";",
-    signature_key="h1",
-    timestamp_key="ts",
-    base="{timestamp}:{body}",
-    tolerance=60,
-)
 SLACK = Scheme(
     header="X-Slack-Signature",
     signature_key="v0",
     timestamp_header="X-Slack-Request-Timestamp",
     base="v0:{timestamp}:{body}",
 )
-ADYEN = Scheme(header="HmacSignature", encoding="base64", key="hex")
+SHOPIFY, PADDLE, ADYEN = (
+    PROVIDERS[name].scheme for name in ("shopify", "paddle", "adyen_platform")
+)
 
 
 @pytest.mark.parametrize(
@@ -289,9 +316,7 @@ ADYEN = Scheme(header="HmacSignature", encoding="base64", key="hex")
         ),
     ],
 )
-def test_the_table_holds_other_providers(
-    scheme: Scheme, secret: str, header: str, expected: str
-) -> None:
+def test_by_hand(scheme: Scheme, secret: str, header: str, expected: str) -> None:
     headers = sign_scheme(scheme, (secret,), BODY, now=NOW)
     assert headers[header] == expected
     assert reason(scheme, (secret,), lower(headers), BODY) == ""
@@ -338,7 +363,7 @@ def test_sign_refuses_two_signatures_where_one_fits() -> None:
 
 
 def test_an_unknown_provider_names_the_known() -> None:
-    with pytest.raises(ValueError, match="stripe, github, standard_webhooks, generic_hmac"):
+    with pytest.raises(ValueError, match="stripe, github, standard_webhooks, svix"):
         provider_named("strype")
 
 
@@ -369,10 +394,14 @@ def test_a_stranger_never_gets_anything_but_a_refusal(
     names = [scheme.header, scheme.timestamp_header or "x-none", scheme.id_header or "x-nil"]
     headers = dict(zip((n.lower() for n in names), values, strict=True))
     with pytest.raises(SignatureRefused):
-        verify(scheme, SECRETS[name], headers, body, now)
+        verify(scheme, SECRETS[name], headers, body, now, URL)
 
 
-@given(name=st.sampled_from(sorted(PROVIDERS)), body=st.binary(max_size=300), now=st.integers(0))
+@given(
+    name=st.sampled_from(sorted({*PROVIDERS} - {"linear"})),
+    body=st.binary(max_size=300),
+    now=st.integers(0),
+)
 def test_sign_and_verify_are_inverse(name: str, body: bytes, now: int) -> None:
     now %= 10**12
     headers = signed(name, body=body, now=now)

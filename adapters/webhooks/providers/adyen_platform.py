@@ -1,6 +1,6 @@
-"""Adyen, balance platform and management webhooks: `HmacSignature: <base64>` over the body, with a key in hex.
+"""Adyen, balance platform and management webhooks: `HmacSignature: <base64>` over the body.
 
-A new key takes a while to reach all of their servers: keep the old one beside it.
+The key is given in hex. A new key takes a while to reach all of their servers: keep the old one beside it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
-from xml.etree.ElementTree import Element, ParseError, fromstring  # noqa: S405 - see `_xml`
+from xml.etree.ElementTree import Element, ParseError, fromstring
 
 from adapters.webhooks.providers.provider import FORM, Greeted, Greeting, Provider
 from adapters.webhooks.verify import (
@@ -45,7 +45,10 @@ class FormSignature:
     def check(self, secrets: Sequence[str], arrival: Arrival, now: float) -> None:
         """See `verify.Proof`."""
         form = _form(arrival.body)
-        payload, pairs = form.get("bt_payload", "").encode(), form.get("bt_signature", "").split("&")
+        payload, pairs = (
+            form.get("bt_payload", "").encode(),
+            form.get("bt_signature", "").split("&"),
+        )
         if not payload or not any(pairs):
             raise SignatureRefused("missing")
         if len(pairs) > MAX_SIGNATURES or not _PAYLOAD.fullmatch(payload):
@@ -65,7 +68,10 @@ class FormSignature:
         """See `verify.Proof`. `body` is the XML."""
         public, private = _keys(one_secret(secrets))
         payload = base64.encodebytes(body)
-        form = {"bt_signature": f"{public}|{_mac(private, payload).decode()}", "bt_payload": payload}
+        form = {
+            "bt_signature": f"{public}|{_mac(private, payload).decode()}",
+            "bt_payload": payload,
+        }
         return Arrival({"Content-Type": FORM}, urlencode(form).encode(), url)
 
     def key_of(self, secret: str) -> bytes:

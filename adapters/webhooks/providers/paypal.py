@@ -74,7 +74,9 @@ class PinnedCertificate:
             webhook, certificate = _pinned(secret)
             key = certificate.public_key()
         except (ValueError, binascii.Error):
-            raise ValueError("give WEBHOOK_ID:CERTIFICATE, the certificate as DER in base64") from None
+            raise ValueError(
+                "give WEBHOOK_ID:CERTIFICATE, the certificate as DER in base64"
+            ) from None
         if not webhook or not isinstance(key, RSAPublicKey) or key.key_size < _LEAST_BITS:
             raise ValueError("give WEBHOOK_ID:CERTIFICATE, of an RSA key with 2048 bits or more")
         return secret.encode()

@@ -53,14 +53,18 @@ class EcdsaSignature:
         self, secrets: Sequence[str], body: bytes, *, now: float, message_id: str, url: str
     ) -> Arrival:
         """Always raises `ValueError`."""
-        raise ValueError("only SendGrid has the private key that signs; send a test event from there")
+        raise ValueError(
+            "only SendGrid has the private key that signs; send a test event from there"
+        )
 
     def key_of(self, secret: str) -> bytes:
         """See `verify.Proof`."""
         try:
             _public_key(secret)
         except (ValueError, UnsupportedAlgorithm):
-            raise ValueError("not a P-256 public key in base64; copy the verification key") from None
+            raise ValueError(
+                "not a P-256 public key in base64; copy the verification key"
+            ) from None
         return secret.encode()
 
 

@@ -80,7 +80,9 @@ def _base(arrival: Arrival) -> bytes:
     digests = parse_qs(urlsplit(arrival.url).query).get("bodySHA256", [])
     if not digests:
         fields = _fields(arrival.body)
-        return (arrival.url + "".join(f"{k}{v}" for k in sorted(fields) for v in fields[k])).encode()
+        return (
+            arrival.url + "".join(f"{k}{v}" for k in sorted(fields) for v in fields[k])
+        ).encode()
     own = hashlib.sha256(arrival.body).hexdigest().encode()
     if len(digests) != 1 or not hmac.compare_digest(own, raw_bytes(digests[0])):
         raise SignatureRefused("mismatch")
@@ -98,6 +100,8 @@ def _fields(body: bytes) -> dict[str, list[str]]:
         body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
     )
     for name, value in pairs:
+        if not name:
+            raise ValueError("a field without a name")  # it would add nothing to what is signed
         fields[name].add(value)
     return {name: sorted(values) for name, values in fields.items()}
 

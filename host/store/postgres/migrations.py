@@ -10,7 +10,7 @@ import asyncpg
 from host.store.port import StoreUnavailable
 from host.store.postgres.database import Database
 
-MIGRATIONS = ("schema.sql", "functions.sql")
+MIGRATIONS = ("schema.sql", "functions.sql", "003_shelf.sql")
 """Scripts in the order in which they were written. `sayso_schema` lists the numbers of those applied.
 
 A replica of the version before goes on working while a newer one is started, so a script adds and does

@@ -8,30 +8,37 @@ one replica; a replica that dies holds up its events for the length of that leas
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, Literal
 
 import orjson
 
-from host.store.port import ShelvedEvent
 from host.store.postgres.database import Database
 from host.store.postgres.queues import error_text
+from host.store.shelf import Listed, ShelvedEvent, Wanted
 
-_COLUMNS = (
-    "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, "
-    "error, correlation"
+_COLUMNS: Final = (
+    "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, error, "
+    "correlation, expires_at, several, headers, duplicates"
 )
-_DUE = (
+_DUE: Final = (
     "WITH next AS (SELECT source AS s, event_id AS e FROM shelf WHERE state = 'due' "  # noqa: S608
     "AND received_at <= $1 AND (owner = $3 OR leased_until <= $1) "
     "ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED) "
     "UPDATE shelf SET owner = $3, leased_until = $4 FROM next "
     f"WHERE source = s AND event_id = e RETURNING {_COLUMNS}"
 )
-_LEASE_MS = 30_000
+_STANDING: Final = (
+    "CASE WHEN state <> 'shelved' THEN state WHEN expires_at <= $2 THEN 'expired' "
+    "WHEN EXISTS (SELECT FROM ended_waits e WHERE e.match_key = shelf.match_key) THEN 'late' "
+    "ELSE 'unmatched' END"
+)
+_AT_REST: Final = "state IN ('shelved', 'parked', 'failed', 'expired')"
+_NOTHING: Final = b"[]"
+_LEASE_MS: Final = 30_000
 
 
 class PostgresShelf:
-    """`host.store.port.Shelf`. `owner` names this replica."""
+    """`host.store.shelf.Shelf`. `owner` names this replica."""
 
     def __init__(self, database: Database, owner: str) -> None:
         self._db = database
@@ -44,31 +51,28 @@ class PostgresShelf:
         )
 
     async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
-        new = await self._db.fetch(
-            "INSERT INTO shelf (source, event_id, tenant, event_type, match_key, state, "
-            "received_at, correlation, payload, raw) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING 1",
-            event.source,
-            event.event_id,
-            event.tenant,
-            event.event_type,
-            event.match_key,
-            event.state,
-            event.received_at,
-            orjson.dumps(event.correlation),
-            orjson.dumps(event.payload),
-            raw,
+        row = {
+            **_mapping(event),
+            "raw": raw,
+            "state": event.state,
+            "received_at": event.received_at,
+        }
+        numbers = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+        filed = await self._changed(
+            f"INSERT INTO shelf ({', '.join(row)}) VALUES ({numbers}) "  # noqa: S608
+            "ON CONFLICT DO NOTHING RETURNING 1",
+            *row.values(),
         )
-        return len(new) == 1
+        if not filed:
+            await self._db.fetch(
+                "UPDATE shelf SET duplicates = duplicates + 1 WHERE source = $1 AND event_id = $2",
+                event.source,
+                event.event_id,
+            )
+        return filed
 
     async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
-        rows = await self._db.fetch(
-            _DUE,
-            now,
-            limit,
-            self._owner,
-            now + _LEASE_MS,
-        )
+        rows = await self._db.fetch(_DUE, now, limit, self._owner, now + _LEASE_MS)
         return sorted(
             (_shelved(row) for row in rows), key=lambda event: (event.received_at, event.event_id)
         )
@@ -80,6 +84,12 @@ class PostgresShelf:
             event_id,
         )
         return _shelved(row) if row else None
+
+    async def raw(self, source: str, event_id: str) -> bytes | None:
+        row = await self._db.one(
+            "SELECT raw FROM shelf WHERE source = $1 AND event_id = $2", source, event_id
+        )
+        return bytes(row[0]) if row else None
 
     async def waits(self, match_key: str) -> list[str]:
         rows = await self._db.fetch(
@@ -104,6 +114,98 @@ class PostgresShelf:
             error_text(error),
         )
 
+    async def set_aside(
+        self, source: str, event_id: str, state: Literal["parked", "expired"], reason: str
+    ) -> None:
+        await self._db.fetch(
+            "UPDATE shelf SET state = $3, error = $4, leased_until = 0 "
+            "WHERE source = $1 AND event_id = $2 AND state = 'due'",
+            source,
+            event_id,
+            state,
+            error_text(reason),
+        )
+
+    async def listing(self, wanted: Wanted, now: int) -> list[Listed]:
+        args: list[Any] = [wanted.tenant, now, wanted.limit]
+        where = ["tenant = $1", "$2::bigint IS NOT NULL"]
+
+        def argument(value: Any) -> str:
+            args.append(value)
+            return f"${len(args)}"
+
+        if wanted.source:
+            where.append(f"source = {argument(wanted.source)}")
+        if wanted.standing == "duplicate":
+            where.append("duplicates > 0")
+        elif wanted.standing:
+            where.append(f"{_STANDING} = {argument(wanted.standing)}")
+            if wanted.standing != "applied":
+                where.append("state <> 'applied'")  # for the index
+        if wanted.before is not None:
+            last = ", ".join(argument(value) for value in wanted.before)
+            where.append(f"(received_at, source, event_id) < ({last})")
+        rows = await self._db.fetch(
+            f"SELECT {_COLUMNS}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
+            "ORDER BY received_at DESC, source DESC, event_id DESC LIMIT $3",
+            *args,
+        )
+        return [Listed(_shelved(row), row[-1]) for row in rows]
+
+    async def bind(self, source: str, event_id: str, interrupt_id: str) -> bool:
+        return await self._changed(
+            "UPDATE shelf SET state = 'parked', matched = $3, error = '' "  # noqa: S608
+            "WHERE source = $1 AND event_id = $2 "
+            f"AND {_AT_REST} AND matched IN ($4, $3) RETURNING 1",
+            source,
+            event_id,
+            orjson.dumps([interrupt_id]),
+            _NOTHING,
+        )
+
+    async def unbind(self, source: str, event_id: str, interrupt_id: str, reason: str) -> None:
+        await self._db.fetch(
+            "UPDATE shelf SET matched = $4, error = $5 WHERE source = $1 "
+            "AND event_id = $2 AND state = 'parked' AND matched = $3",
+            source,
+            event_id,
+            orjson.dumps([interrupt_id]),
+            _NOTHING,
+            error_text(reason),
+        )
+
+    async def again(self, event: ShelvedEvent) -> bool:
+        row = _mapping(event)
+        keep = ("source", "event_id", "tenant")
+        changes = ", ".join(f"{n} = ${i}" for i, n in enumerate(row, 1) if n not in keep)
+        return await self._changed(
+            f"UPDATE shelf SET state = 'due', error = '', leased_until = 0, {changes} "  # noqa: S608
+            f"WHERE source = $1 AND event_id = $2 AND tenant = $3 "
+            f"AND {_AT_REST} AND (matched = ${len(row) + 1} OR state = 'failed') RETURNING 1",
+            *row.values(),
+            _NOTHING,
+        )
+
+    async def _changed(self, sql: str, *args: Any) -> bool:
+        """Whether the statement, which returns the rows it changed, changed one."""
+        return len(await self._db.fetch(sql, *args)) == 1
+
+
+def _mapping(event: ShelvedEvent) -> dict[str, Any]:
+    """What the mapping of an event decides, by column; source, id and tenant first."""
+    return {
+        "source": event.source,
+        "event_id": event.event_id,
+        "tenant": event.tenant,
+        "event_type": event.event_type,
+        "match_key": event.match_key,
+        "correlation": orjson.dumps(event.correlation),
+        "payload": orjson.dumps(event.payload),
+        "expires_at": event.expires_at,
+        "several": event.several,
+        "headers": orjson.dumps(event.headers),
+    }
+
 
 def _shelved(row: Any) -> ShelvedEvent:
     return ShelvedEvent(
@@ -118,4 +220,8 @@ def _shelved(row: Any) -> ShelvedEvent:
         matched=tuple(orjson.loads(row[8])),
         error=row[9],
         correlation=orjson.loads(row[10]),
+        expires_at=row[11],
+        several=row[12],
+        headers=orjson.loads(row[13]),
+        duplicates=row[14],
     )

@@ -1,4 +1,4 @@
-"""Messages, threads, the shelf, links and remembered replies in SQLite."""
+"""Messages, threads, links and remembered replies in SQLite."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from host.store.port import Message, MessageStatus, Reply, ShelvedEvent
+from host.store.port import Message, MessageStatus, Reply
 from host.store.sqlite.database import Database
 
 
@@ -155,87 +155,6 @@ class SqliteDeliveries:
         return (row[0], row[1]) if row else None
 
 
-class SqliteShelf:
-    """`host.store.port.Shelf`."""
-
-    _COLUMNS = (
-        "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, "
-        "error, correlation"
-    )
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
-
-    async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
-        return await self._db.write(
-            lambda c: (
-                c.execute(
-                    "INSERT OR IGNORE INTO shelf (source, event_id, tenant, event_type, match_key, "
-                    "state, received_at, correlation, payload, raw) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        event.source,
-                        event.event_id,
-                        event.tenant,
-                        event.event_type,
-                        event.match_key,
-                        event.state,
-                        event.received_at,
-                        orjson.dumps(event.correlation),
-                        orjson.dumps(event.payload),
-                        raw,
-                    ),
-                ).rowcount
-                == 1
-            )
-        )
-
-    async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
-        rows = self._db.read(
-            f"SELECT {self._COLUMNS} FROM shelf WHERE state = 'due' AND received_at <= ? "  # noqa: S608
-            "ORDER BY received_at LIMIT ?",
-            (now, limit),
-        )
-        return [_shelved(row) for row in rows]
-
-    async def get(self, source: str, event_id: str) -> ShelvedEvent | None:
-        row = self._db.one(
-            f"SELECT {self._COLUMNS} FROM shelf WHERE source = ? AND event_id = ?",  # noqa: S608
-            (source, event_id),
-        )
-        return _shelved(row) if row else None
-
-    async def waits(self, match_key: str) -> list[str]:
-        rows = self._db.read("SELECT interrupt_id FROM waits WHERE match_key = ?", (match_key,))
-        return [row[0] for row in rows]
-
-    async def shelve(self, source: str, event_id: str) -> bool:
-        return await self._db.write(
-            lambda c: (
-                c.execute(
-                    "UPDATE shelf SET state = 'shelved' WHERE source = ? AND event_id = ? AND NOT "
-                    "EXISTS (SELECT 1 FROM waits w WHERE w.match_key = shelf.match_key)",
-                    (source, event_id),
-                ).rowcount
-                == 1
-            )
-        )
-
-    async def applied(
-        self, source: str, event_id: str, matched: list[str], error: str = ""
-    ) -> None:
-        state = "failed" if error else "applied"
-        await self._db.write(
-            lambda c: (
-                c.execute(
-                    "UPDATE shelf SET state = ?, matched = ?, error = ? "
-                    "WHERE source = ? AND event_id = ?",
-                    (state, orjson.dumps(matched).decode(), error[:500], source, event_id),
-                ).rowcount
-            )
-        )
-
-
 class SqliteLinks:
     """`host.store.port.LinkStore`."""
 
@@ -272,20 +191,4 @@ def _message(row: Any) -> Message:
         ref=orjson.loads(row[6]) if row[6] else None,
         attempts=row[7],
         fence=row[8],
-    )
-
-
-def _shelved(row: Any) -> ShelvedEvent:
-    return ShelvedEvent(
-        source=row[0],
-        event_id=row[1],
-        tenant=row[2],
-        event_type=row[3],
-        match_key=row[4],
-        payload=orjson.loads(row[5]),
-        received_at=row[6],
-        state=row[7],
-        matched=tuple(orjson.loads(row[8])),
-        error=row[9],
-        correlation=orjson.loads(row[10]),
     )

@@ -10,10 +10,11 @@ from host.store.sqlite.database import Database
 from host.store.sqlite.log import SqliteLog
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed, SqliteStatistics
 from host.store.sqlite.outbox import SqliteOutbox
-from host.store.sqlite.queues import SqliteDeliveries, SqliteLinks, SqliteReplies, SqliteShelf
+from host.store.sqlite.queues import SqliteDeliveries, SqliteLinks, SqliteReplies
+from host.store.sqlite.shelf import SqliteShelf
 from host.store.sqlite.webhooks import SqliteSubscriptions
 
-MIGRATIONS = ("schema.sql", "002_webhooks.sql", "003_operate.sql")
+MIGRATIONS = ("schema.sql", "002_webhooks.sql", "003_operate.sql", "004_shelf.sql")
 """Scripts in the order in which they were written. The number of those applied is `user_version`."""
 
 

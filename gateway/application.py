@@ -1,0 +1,110 @@
+"""The HTTP application: every route of the gateway, and what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import web
+
+from adapters.channel import Channel
+from adapters.webhooks.deliver import Sender
+from adapters.webhooks.egress import Egress
+from config.settings import Settings
+from gateway import channels as wiring
+from gateway import conformance, workflows
+from gateway.addresses import Addresses
+from gateway.auth import Keys
+from gateway.health import Health
+from gateway.http import PROTOCOL, envelope
+from gateway.idempotency import Idempotency
+from gateway.links import AnswerLinks
+from gateway.requests import name_request, observed
+from gateway.routes.discovery import DiscoveryRoutes
+from gateway.routes.events import EventRoutes
+from gateway.routes.fork import ForkRoutes
+from gateway.routes.hooks import HookRoutes
+from gateway.routes.interrupts import InterruptRoutes
+from gateway.routes.keys import KeyRoutes
+from gateway.routes.openapi import OpenApiRoutes
+from gateway.routes.own import OwnRoutes
+from gateway.routes.runs import RunRoutes
+from gateway.routes.webhooks import WebhookRoutes
+from gateway.stored_keys import presenting
+from gateway.watch import Watch
+from host.access import Access
+from host.coordination.port import Coordination
+from host.host import Host
+
+
+class Routed(Protocol):
+    """What has routes of its own."""
+
+    def routes(self) -> list[web.RouteDef]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the routes work with."""
+
+    settings: Settings
+    host: Host
+    keys: Keys
+    access: Access
+    links: AnswerLinks
+    addresses: Addresses
+    egress: Egress
+    watch: Watch
+    channels: Mapping[str, Channel]
+    coordination: Coordination
+
+
+def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
+    """The application, its event streams (to be told of a stop) and its health."""
+    stored = presenting(served.host.store.api_keys, served.host.clock)
+    app = web.Application(
+        middlewares=[observed(served.watch), envelope, stored],
+        client_max_size=served.settings.http.max_body_bytes,
+    )
+    app.on_response_prepare.append(name_request)
+    app[PROTOCOL] = protocol = served.settings.protocol.version
+    seeded = conformance.fixtures() if served.settings.conformance_seed else []
+    fixtures = workflows.ids(seeded)
+    once = Idempotency(served.host, served.coordination, served.watch)
+    events = EventRoutes(served.host, served.keys, served.settings.protocol.max_streams)
+    health = Health(
+        served.host.store,
+        served.coordination,
+        served.host.waiters,
+        served.watch.metrics,
+        lambda: events.subscribers.open,
+        served.host.clock,
+    )
+    parts: tuple[Routed, ...] = (
+        RunRoutes(served.host, served.keys, once),
+        InterruptRoutes(served.host, served.access, served.keys, once),
+        events,
+        ForkRoutes(served.host, served.keys, once, served.addresses),
+        WebhookRoutes(served.host, served.keys, once, served.egress, Sender(served.egress)),
+        OwnRoutes(
+            served.host,
+            served.access,
+            served.links,
+            served.keys,
+            once,
+            served.addresses,
+            served.watch,
+        ),
+        KeyRoutes(served.host, served.keys),
+        HookRoutes(served.host, served.keys, once, wiring.remapping(served.settings)),
+        DiscoveryRoutes(served.host.policy, protocol, fixtures),
+        OpenApiRoutes(protocol),
+        health,
+    )
+    for routes in (
+        *(part.routes() for part in parts),
+        *(channel.routes() for channel in served.channels.values()),
+    ):
+        app.add_routes(routes)
+    return app, events, health

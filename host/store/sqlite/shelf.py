@@ -1,0 +1,205 @@
+"""External events in SQLite, matched to waits whichever comes first."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import orjson
+
+from host.store.shelf import Listed, ShelvedEvent, Wanted
+from host.store.sqlite.database import Database
+
+_COLUMNS: Final = (
+    "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, error, "
+    "correlation, expires_at, several, headers, duplicates"
+)
+_STANDING: Final = (
+    "CASE WHEN state <> 'shelved' THEN state WHEN expires_at <= ?2 THEN 'expired' "
+    "WHEN EXISTS (SELECT 1 FROM ended_waits e WHERE e.match_key = shelf.match_key) THEN 'late' "
+    "ELSE 'unmatched' END"
+)
+_AT_REST: Final = "state IN ('shelved', 'parked', 'failed', 'expired')"
+
+
+class SqliteShelf:
+    """`host.store.shelf.Shelf`."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
+        row = {
+            **_mapping(event),
+            "raw": raw,
+            "state": event.state,
+            "received_at": event.received_at,
+        }
+        filed = await self._change(
+            f"INSERT INTO shelf ({', '.join(row)}) VALUES ({', '.join(f':{n}' for n in row)}) "  # noqa: S608
+            "ON CONFLICT DO NOTHING",
+            row,
+        )
+        if not filed:
+            await self._change(
+                "UPDATE shelf SET duplicates = duplicates + 1 "
+                "WHERE source = :source AND event_id = :event_id",
+                row,
+            )
+        return filed
+
+    async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
+        rows = self._db.read(
+            f"SELECT {_COLUMNS} FROM shelf WHERE state = 'due' AND received_at <= ? "  # noqa: S608
+            "ORDER BY received_at LIMIT ?",
+            (now, limit),
+        )
+        return [_shelved(row) for row in rows]
+
+    async def get(self, source: str, event_id: str) -> ShelvedEvent | None:
+        row = self._db.one(
+            f"SELECT {_COLUMNS} FROM shelf WHERE source = ? AND event_id = ?",  # noqa: S608
+            (source, event_id),
+        )
+        return _shelved(row) if row else None
+
+    async def raw(self, source: str, event_id: str) -> bytes | None:
+        row = self._db.one(
+            "SELECT raw FROM shelf WHERE source = ? AND event_id = ?", (source, event_id)
+        )
+        return bytes(row[0]) if row else None
+
+    async def waits(self, match_key: str) -> list[str]:
+        rows = self._db.read("SELECT interrupt_id FROM waits WHERE match_key = ?", (match_key,))
+        return [row[0] for row in rows]
+
+    async def shelve(self, source: str, event_id: str) -> bool:
+        return await self._change(
+            "UPDATE shelf SET state = 'shelved' WHERE source = :source AND event_id = :event_id "
+            "AND state = 'due' "
+            "AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.match_key = shelf.match_key)",
+            {"source": source, "event_id": event_id},
+        )
+
+    async def applied(
+        self, source: str, event_id: str, matched: list[str], error: str = ""
+    ) -> None:
+        await self._change(
+            "UPDATE shelf SET state = :state, matched = :matched, error = :error "
+            "WHERE source = :source AND event_id = :event_id",
+            {
+                "state": "failed" if error else "applied",
+                "matched": orjson.dumps(matched).decode(),
+                "error": error[:500],
+                "source": source,
+                "event_id": event_id,
+            },
+        )
+
+    async def set_aside(
+        self, source: str, event_id: str, state: Literal["parked", "expired"], reason: str
+    ) -> None:
+        await self._change(
+            "UPDATE shelf SET state = :state, error = :error "
+            "WHERE source = :source AND event_id = :event_id AND state = 'due'",
+            {"state": state, "error": reason[:500], "source": source, "event_id": event_id},
+        )
+
+    async def listing(self, wanted: Wanted, now: int) -> list[Listed]:
+        args: list[Any] = [wanted.tenant, now, wanted.limit]
+        where = ["tenant = ?1"]
+
+        def argument(value: Any) -> str:
+            args.append(value)
+            return f"?{len(args)}"
+
+        if wanted.source:
+            where.append(f"source = {argument(wanted.source)}")
+        if wanted.standing == "duplicate":
+            where.append("duplicates > 0")
+        elif wanted.standing:
+            where.append(f"{_STANDING} = {argument(wanted.standing)}")
+            if wanted.standing != "applied":
+                where.append("state <> 'applied'")  # for the index
+        if wanted.before is not None:
+            last = ", ".join(argument(value) for value in wanted.before)
+            where.append(f"(received_at, source, event_id) < ({last})")
+        rows = self._db.read(
+            f"SELECT {_COLUMNS}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
+            "ORDER BY received_at DESC, source DESC, event_id DESC LIMIT ?3",
+            args,
+        )
+        return [Listed(_shelved(row), row[-1]) for row in rows]
+
+    async def bind(self, source: str, event_id: str, interrupt_id: str) -> bool:
+        return await self._change(
+            "UPDATE shelf SET state = 'parked', matched = :bound, error = '' "  # noqa: S608
+            "WHERE source = :source AND event_id = :event_id "
+            f"AND {_AT_REST} AND matched IN ('[]', :bound)",
+            {"bound": _bound(interrupt_id), "source": source, "event_id": event_id},
+        )
+
+    async def unbind(self, source: str, event_id: str, interrupt_id: str, reason: str) -> None:
+        await self._change(
+            "UPDATE shelf SET matched = '[]', error = :error WHERE source = :source "
+            "AND event_id = :event_id AND state = 'parked' AND matched = :bound",
+            {
+                "bound": _bound(interrupt_id),
+                "error": reason[:500],
+                "source": source,
+                "event_id": event_id,
+            },
+        )
+
+    async def again(self, event: ShelvedEvent) -> bool:
+        row = _mapping(event)
+        changes = ", ".join(f"{n} = :{n}" for n in row if n not in ("source", "event_id", "tenant"))
+        return await self._change(
+            f"UPDATE shelf SET state = 'due', error = '', {changes} "  # noqa: S608
+            "WHERE source = :source AND event_id = :event_id "
+            f"AND {_AT_REST} AND (matched = '[]' OR state = 'failed')",
+            row,
+        )
+
+    async def _change(self, sql: str, args: dict[str, Any]) -> bool:
+        """Whether the statement changed a row."""
+        return await self._db.write(lambda c: c.execute(sql, args).rowcount == 1)
+
+
+def _bound(interrupt_id: str) -> str:
+    return orjson.dumps([interrupt_id]).decode()
+
+
+def _mapping(event: ShelvedEvent) -> dict[str, Any]:
+    """What the mapping of an event decides, by column."""
+    return {
+        "source": event.source,
+        "event_id": event.event_id,
+        "tenant": event.tenant,
+        "event_type": event.event_type,
+        "match_key": event.match_key,
+        "correlation": orjson.dumps(event.correlation),
+        "payload": orjson.dumps(event.payload),
+        "expires_at": event.expires_at,
+        "several": event.several,
+        "headers": orjson.dumps(event.headers),
+    }
+
+
+def _shelved(row: Any) -> ShelvedEvent:
+    return ShelvedEvent(
+        source=row[0],
+        event_id=row[1],
+        tenant=row[2],
+        event_type=row[3],
+        match_key=row[4],
+        payload=orjson.loads(row[5]),
+        received_at=row[6],
+        state=row[7],
+        matched=tuple(orjson.loads(row[8])),
+        error=row[9],
+        correlation=orjson.loads(row[10]),
+        expires_at=row[11],
+        several=row[12],
+        headers=orjson.loads(row[13]),
+        duplicates=row[14],
+    )
