@@ -26,7 +26,7 @@ from schemas.errors import Refusal
 from schemas.ids import IDEMPOTENCY_KEY
 
 Render = Callable[[State], tuple[int, dict[str, Any]]]
-_CLAIM_SECONDS = 30.0
+_CLAIM_SECONDS = 8.0  # what a retry waits for at most when the gateway that had its key was killed
 _REPLAYED = "OpenWOP-Idempotent-Replay"
 _RESOLVES = {"resolveInterruptByRun": "api", "resolveInterruptByToken": "token"}
 _NEVER_KEPT = frozenset(

@@ -6,11 +6,15 @@ import logging
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, Final, TextIO
 
 import structlog
 from aiohttp.http_exceptions import HttpProcessingError
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that is being served, or ""."""
 
 _SECRET_NAMES: Final = re.compile(
     r"(authorization|cookie|secret|password|token|idempotency|api_?key|handle|signature)", re.I
@@ -72,6 +76,14 @@ class ScrubbingFormatter(logging.Formatter):
         return super().formatException(ei)
 
 
+def _name_request(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: the request that a line belongs to."""
+    found = request_id.get()
+    if found:
+        event.setdefault("request_id", found)
+    return event
+
+
 def configure(level: str, pretty: bool, stream: TextIO | None = None) -> None:
     """Set up structlog and the standard library's logging, both to `stream` (standard error)."""
     out = stream or sys.stderr
@@ -83,7 +95,7 @@ def configure(level: str, pretty: bool, stream: TextIO | None = None) -> None:
     )
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            _name_request,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,

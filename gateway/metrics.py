@@ -75,11 +75,19 @@ class Metrics:
             registry=registry,
         )
         self._gauges = _gauges(registry)
+        self._answered: dict[tuple[str, str, int], Counter] = {}
         registry.register(_Read(webhooks, slack))
 
     def requested(self, method: str, route: str, status: int) -> None:
         """One request was answered. `route` is the pattern."""
-        self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
+        name = (method, route, status)
+        counter = self._answered.get(name)
+        if counter is None:
+            known = method if method in METHODS else "other"
+            counter = self._requests.labels(known, route, str(status))
+            if method == known:  # a made-up method may not fill the memory
+                self._answered[name] = counter
+        counter.inc()
 
     def resolved(self, via: str, outcome: str, code: str = "") -> None:
         """One answer. `code` is the registered code of a refusal."""

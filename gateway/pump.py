@@ -15,27 +15,29 @@ import secrets
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import structlog
 
 from adapters.cards import card_of, thread_of
 from adapters.channel import Channel, Delivery, DeliveryFailed
 from adapters.views import Person
+from gateway.holding import Holding
 from gateway.links import AnswerLinks
 from gateway.people import People
 from gateway.watch import Watch
 from host.coordination.port import Coordination
 from host.decisions.state import Interrupt
 from host.host import Host
-from host.store.port import Message
+from host.store.port import Message, StoreUnavailable
 
 log = structlog.get_logger("sayso.pump")
 
 _BATCH = 64
 _MOST_CLAIMED = 512  # messages that this process holds at a time, of all channels
 _SLOTS = 16  # messages on their way at a time, of one channel
-_LEASE_MS = 90_000
 _SEND_SECONDS = 45.0
+_RECORD_SECONDS = 20.0
 _MOST_ATTEMPTS = 25
 
 
@@ -61,15 +63,15 @@ class Pump:
         self._links = links
         self._coordination = coordination
         self._watch = watch
-        self._owner = secrets.token_hex(8)
+        self._holding = Holding(host.store.deliveries, secrets.token_hex(8), host.clock)
         self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_SLOTS))
-        self._lanes: dict[Lane, deque[tuple[Message, int]]] = {}
-        self._claimed = 0
+        self._lanes: dict[Lane, deque[Message]] = {}
 
     async def run(self) -> None:
         """For ever. A failing store delays it; nothing ends it but cancellation."""
         with self._host.waiters.on("messages") as stale:
             async with asyncio.TaskGroup() as sending:
+                sending.create_task(self._holding.keep())
                 while True:
                     stale.clear()
                     try:
@@ -84,34 +86,31 @@ class Pump:
 
     async def _claim(self, sending: asyncio.TaskGroup) -> bool:
         """Claim one batch and put each message into its lane. True when there was anything."""
-        room = min(_BATCH, _MOST_CLAIMED - self._claimed)
+        room = min(_BATCH, _MOST_CLAIMED - len(self._holding))
         if room <= 0:
             return False
-        now = self._host.clock()
-        claimed = await self._host.store.deliveries.claim(now, self._owner, _LEASE_MS, room)
-        self._claimed += len(claimed)
+        claimed = await self._holding.claim(room)
         for message in claimed:
             name = (message.thread or message.interrupt_id, message.channel, message.address)
             lane = self._lanes.setdefault(name, deque())
-            lane.append((message, now))
+            lane.append(message)
             if len(lane) == 1:
                 sending.create_task(self._drain(name, lane))
         return bool(claimed)
 
-    async def _drain(self, name: Lane, lane: deque[tuple[Message, int]]) -> None:
+    async def _drain(self, name: Lane, lane: deque[Message]) -> None:
         """Send what is in a lane, one after the other, and what is put into it meanwhile."""
         while lane:
-            message, claimed_at = lane[0]
+            message = lane[0]
             try:
                 async with self._slots[message.channel]:
-                    # One that waited so long that its lease might end while it is sent is left: it
-                    # will be claimed anew, here or by another process.
-                    if self._host.clock() - claimed_at < _LEASE_MS - 1000 * _SEND_SECONDS:
+                    # One that somebody else may hold by now is left: it is claimed anew, here or there.
+                    if self._holding.sure(message):
                         await self._send(message)
             except Exception as error:
                 log.error("a delivery could not be recorded", error=repr(error))
+            self._holding.drop(message)
             lane.popleft()
-            self._claimed -= 1
         del self._lanes[name]
         self._host.waiters.wake("messages")
 
@@ -161,12 +160,24 @@ class Pump:
                 if shown.thread_ref is not None and root is None:
                     await store.put_thread(*place, shown.thread_ref)
         now = self._host.clock()
-        kept = await store.shown(replace(message, wanted=interrupt.version), shown.ref, now)
+        kept = await self._record(replace(message, wanted=interrupt.version), shown.ref, now)
         if kept:
             self._watch.shown(message.channel, interrupt, now)
         else:
             log.warning("a newer claim exists", interrupt=message.interrupt_id)
         self._host.waiters.wake("messages")
+
+    async def _record(self, message: Message, ref: dict[str, Any], now: int) -> bool:
+        """Keep what the channel shows, trying while the store is away: a message that is not on record
+        is posted once more."""
+        end = asyncio.get_running_loop().time() + _RECORD_SECONDS
+        while True:
+            try:
+                return await self._host.store.deliveries.shown(message, ref, now)
+            except StoreUnavailable:
+                if asyncio.get_running_loop().time() > end:
+                    raise
+                await asyncio.sleep(0.1 + random.random() / 5)  # noqa: S311 - jitter
 
     async def _link(self, message: Message) -> str:
         """A link is a person's own: an address that is one person gets one, a room gets none."""

@@ -15,6 +15,7 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from gateway import logs
 from gateway.http import Handler
 from gateway.tracing import traceparent
 from gateway.watch import Watch, received_at
@@ -33,31 +34,40 @@ def observed(watch: Watch) -> Middleware:
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        # Each connection is a task of its own and serves one request at a time: what is set here is
+        # set anew by its next request, so nothing has to be taken back.
         begun = time.perf_counter()
-        request_id, route = id_of(request), route_of(request)
-        request[REQUEST_ID] = request_id
-        received = received_at.set(begun)
+        request[REQUEST_ID] = found = id_of(request)
+        logs.request_id.set(found)
+        received_at.set(begun)
         parent = traceparent(request.headers.get("traceparent", ""))
         status = _GONE
-        with (
-            structlog.contextvars.bound_contextvars(request_id=request_id),
-            watch.tracing.span(
-                "request", parent, http_request_method=request.method, http_route=route
-            ) as span,
-        ):
-            asking = asking_trace.set(span.traceparent)
-            try:
+        try:
+            if watch.tracing.on:
+                response = await _traced(watch, parent, request, handler)
+            else:
+                asking_trace.set(parent)
                 response = await handler(request)
-                status = response.status
-                return response
-            finally:
-                asking_trace.reset(asking)
-                received_at.reset(received)
-                span.note(http_status_code=status)
-                watch.metrics.requested(request.method, route, status)
-                _say(request.method, route, status, time.perf_counter() - begun)
+            status = response.status
+            return response
+        finally:
+            route = route_of(request)
+            watch.metrics.requested(request.method, route, status)
+            _say(request.method, route, status, time.perf_counter() - begun)
 
     return middleware
+
+
+async def _traced(
+    watch: Watch, parent: str, request: web.Request, handler: Handler
+) -> web.StreamResponse:
+    with watch.tracing.span(
+        "request", parent, http_request_method=request.method, http_route=route_of(request)
+    ) as span:
+        asking_trace.set(span.traceparent)
+        response = await handler(request)
+        span.note(http_status_code=response.status)
+        return response
 
 
 async def name_request(request: web.BaseRequest, response: web.StreamResponse) -> None:

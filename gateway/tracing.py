@@ -41,6 +41,7 @@ class Tracing:
         self, tracer: Tracer | None = None, stop: Callable[[], None] | None = None
     ) -> None:
         self._tracer = tracer
+        self.on = tracer is not None
         self.stop = stop or (lambda: None)
 
     async def flush(self) -> None:

@@ -29,13 +29,17 @@ WorkflowId = NodeId
 AgentId = NodeId
 EventId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~-]{16,128}$")]
 
-_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 _ESCAPE: Final = re.compile(rb"~([0-9A-F]{2})")
 
 
 def path_segment(value: str) -> str:
     """An id as one path segment: `acme/r1` -> `acme~2Fr1`."""
-    return "".join(chr(b) if b in _PLAIN else f"~{b:02X}" for b in value.encode())
+    return _UNSAFE.sub(_escaped, value)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"~{byte:02X}" for byte in found[0].encode())
 
 
 def from_path_segment(segment: str) -> str:

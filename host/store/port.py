@@ -9,6 +9,7 @@ Two real implementations, SQLite and PostgreSQL, pass one contract suite.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -167,6 +168,10 @@ class Deliveries(Protocol):
 
     async def claim(self, now: int, owner: str, lease_ms: int, limit: int) -> list[Message]:
         """Take stale messages that nobody else holds. `fence` rises with each claim of a message."""
+
+    async def renew(self, messages: Sequence[Message], now: int, lease_ms: int) -> list[Message]:
+        """Hold on to what was claimed for another `lease_ms` from `now`. Those that are still held: the
+        others were settled, or somebody else has claimed them since."""
 
     async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
         """The message shows `message.wanted`. False when a newer claim exists: the write was refused."""

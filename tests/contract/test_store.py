@@ -221,6 +221,31 @@ async def test_a_lease_ends_and_the_late_holder_is_refused(store: Store) -> None
     assert (status.state, status.ref) == ("shown", {"by": "you"})
 
 
+async def test_who_renews_a_lease_keeps_it_and_is_told_what_is_lost(store: Store) -> None:
+    places = ("web:", "email:a@example.com", "email:b@example.com")
+    await ask(store, await begin(store), notify=places)
+    claimed = await store.deliveries.claim(NOW, "me", 1000, 10)
+    settled, held, lost = claimed
+    assert await store.deliveries.shown(settled, {}, NOW + 900)
+    kept = await store.deliveries.renew([settled, held], NOW + 900, 1000)
+    assert kept == [held]
+    [taken] = await store.deliveries.claim(NOW + 1899, "you", 1000, 10)
+    assert (taken.channel, taken.address) == (lost.channel, lost.address)
+    assert await store.deliveries.renew(claimed, NOW + 1899, 1000) == [held]
+    assert await store.deliveries.renew([], NOW + 1899, 1000) == []
+    assert not await store.deliveries.shown(lost, {}, NOW + 1900)
+    assert await store.deliveries.shown(held, {}, NOW + 1900)
+    assert await store.deliveries.renew(claimed, NOW + 1901, 1000) == []
+
+
+async def test_a_lease_that_has_run_out_may_be_renewed_until_somebody_claims(store: Store) -> None:
+    await ask(store, await begin(store), notify=("web:",))
+    claimed = await store.deliveries.claim(NOW, "me", 1000, 10)
+    assert await store.deliveries.renew(claimed, NOW + 5000, 1000) == claimed
+    assert await store.deliveries.claim(NOW + 5999, "you", 1000, 10) == []
+    assert len(await store.deliveries.claim(NOW + 6000, "you", 1000, 10)) == 1
+
+
 async def test_failures_are_retried_when_asked_and_buried_otherwise(store: Store) -> None:
     await ask(store, await begin(store), notify=("web:",))
     [message] = await store.deliveries.claim(NOW, "me", 1000, 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -86,6 +87,26 @@ class PostgresDeliveries:
             limit,
         )
         return [_message(row) for row in sorted(rows, key=lambda row: (row[0], row[1], row[2]))]
+
+    async def renew(self, messages: Sequence[Message], now: int, lease_ms: int) -> list[Message]:
+        # Rows are locked in the order of their ids, as everywhere: two renewals can't wait in a circle.
+        rows = await self._db.fetch(
+            "WITH held AS (SELECT interrupt_id, channel, address FROM messages "
+            "JOIN unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) "
+            "AS g(interrupt_id, channel, address, fence) "
+            "USING (interrupt_id, channel, address, fence) WHERE leased_until > 0 "
+            "ORDER BY interrupt_id, channel, address FOR UPDATE OF messages) "
+            "UPDATE messages m SET leased_until = $5 FROM held h "
+            "WHERE m.interrupt_id = h.interrupt_id AND m.channel = h.channel "
+            "AND m.address = h.address RETURNING m.interrupt_id, m.channel, m.address",
+            [m.interrupt_id for m in messages],
+            [m.channel for m in messages],
+            [m.address for m in messages],
+            [m.fence for m in messages],
+            now + lease_ms,
+        )
+        held = {tuple(row) for row in rows}
+        return [message for message in messages if _key(message) in held]
 
     async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
         changed = await self._db.fetch(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -74,6 +75,20 @@ class SqliteDeliveries:
                 (now + lease_ms, now, now, limit),
             ).fetchall()
             return [_message(row) for row in sorted(rows)]
+
+        return await self._db.write(job)
+
+    async def renew(self, messages: Sequence[Message], now: int, lease_ms: int) -> list[Message]:
+        def job(connection: sqlite3.Connection) -> list[Message]:
+            return [
+                message
+                for message in messages
+                if connection.execute(
+                    "UPDATE messages SET leased_until = ? WHERE interrupt_id = ? AND channel = ? "
+                    "AND address = ? AND fence = ? AND leased_until > 0",
+                    (now + lease_ms, *_key(message), message.fence),
+                ).rowcount
+            ]
 
         return await self._db.write(job)
 
