@@ -123,7 +123,11 @@ class ShelfWorker:
         every = list(dict.fromkeys([*event.matched, *matched]))
         error = "; ".join(problems)
         await self._host.store.shelf.applied(event.source, event.event_id, every, error)
-        log.info("event applied", source=event.source, event_id=event.event_id, waits=len(matched))
+        facts = {"source": event.source, "event_id": event.event_id, "waits": len(matched)}
+        if problems:
+            log.warning("event refused by a wait", **facts)
+        else:
+            log.info("event applied", **facts)
 
     async def _park(self, event: ShelvedEvent, waits: list[str]) -> None:
         names = ", ".join(waits[:5]) + (", …" if len(waits) > 5 else "")

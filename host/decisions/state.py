@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 InterruptStatus = Literal["open", "resolved", "cancelled", "expired"]
@@ -23,7 +24,12 @@ Json = Any
 def iso(ms: int) -> str:
     """Milliseconds since 1970 as RFC 3339 in UTC, with milliseconds: `2026-09-11T12:00:00.000Z`."""
     whole, rest = divmod(ms, 1000)
-    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{rest:03d}Z"
+    return f"{_second(whole)}.{rest:03d}Z"
+
+
+@lru_cache(4096)
+def _second(whole: int) -> str:
+    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)

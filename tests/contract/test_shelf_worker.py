@@ -47,13 +47,19 @@ async def answered(store: Store, interrupt_id: str) -> Interrupt:
     return found
 
 
+async def value(store: Store, interrupt_id: str) -> Any:
+    outcome = (await answered(store, interrupt_id)).outcome
+    assert outcome is not None
+    return outcome.value
+
+
 async def test_all_waits_are_ended_by_one_event(store: Store, host: Host) -> None:
     waits = [await wait_for(store) for _ in range(3)]
     await store.shelf.file(event(), b"")
     assert await ShelfWorker(host).once()
     assert sorted((await stored(store)).matched) == sorted(waits)
     for interrupt_id in waits:
-        assert (await answered(store, interrupt_id)).value == {"n": 1}
+        assert await value(store, interrupt_id) == {"n": 1}
 
 
 async def test_several_waits_park_an_event_that_may_end_one(store: Store, host: Host) -> None:
@@ -130,7 +136,7 @@ async def test_a_value_that_does_not_fit_is_a_failure_that_can_be_replayed(
     assert await store.shelf.again(event(payload={"total": 5}))
     await ShelfWorker(host).once()
     assert (await stored(store)).matched == (strict,)
-    assert (await answered(store, strict)).value == {"total": 5}
+    assert await value(store, strict) == {"total": 5}
 
 
 async def test_a_replay_after_half_a_failure_ends_only_the_rest(store: Store, host: Host) -> None:
@@ -143,7 +149,7 @@ async def test_a_replay_after_half_a_failure_ends_only_the_rest(store: Store, ho
     assert await store.shelf.again(event(payload={"total": 5}))
     await ShelfWorker(host).once()
     assert sorted((await stored(store)).matched) == sorted([loose, strict])
-    assert (await answered(store, loose)).value == {"n": 1}
+    assert await value(store, loose) == {"n": 1}
 
 
 async def test_an_event_that_was_not_mapped_says_why(store: Store, host: Host) -> None:
