@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,11 +195,16 @@ async def measure(
 
 
 @asynccontextmanager
-async def gateway(data: Path) -> AsyncIterator[tuple[str, str, int]]:
-    """The program, started and ready: its URL, API key and process id. Stopped at the end."""
+async def gateway(
+    data: Path, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[str, str, int]]:
+    """The program, started and ready: its URL, API key and process id. Stopped at the end.
+
+    `settings` are further environment variables.
+    """
     program = Path(sys.executable).with_name("sayso")
     environ = {k: v for k, v in os.environ.items() if not k.startswith("SAYSO_")}
-    environ |= {"SAYSO_HTTP__PORT": "0", "SAYSO_DATA_DIR": str(data)}
+    environ |= {"SAYSO_HTTP__PORT": "0", "SAYSO_DATA_DIR": str(data), **(settings or {})}
     with (data / "output").open("wb") as output:
         process = subprocess.Popen(
             [str(program), "dev"], env=environ, cwd=data, stdout=output, stderr=subprocess.STDOUT

@@ -79,14 +79,15 @@ MEANING = {
     "events, for consumers of the old names.",
     "protocol.max_streams": "How many event streams may be open at once. One more is answered 429.",
     "egress.allow": "Receivers of outbound webhooks beside public https ones, as exact origins with their "
-    "port: `[\"http://127.0.0.1:9999\"]`. Each one is listed in the certification document.",
+    'port: `["http://127.0.0.1:9999"]`. Each one is listed in the certification document.',
     "tokens.keys": "Signing keys of interrupt tokens by name, 32 characters or more each. Unset: they are "
     "made and kept in the data folder, where `sayso keys` rotates them.",
     "tokens.current": "The name of the key that signs; all of them verify. Unset: the first.",
     "tokens.legacy_secret": "The secret of protocol version 1 tokens that are still about. Only read when "
     "`tokens.keys` is set.",
-    "hooks.<name>.provider": "`stripe`, `github`, `standard_webhooks` or `generic_hmac`.",
-    "hooks.<name>.secrets": "Signing secrets, one to eight; the old beside the new in a rotation.",
+    "hooks.<name>.provider": "One of [hooks/README.md](hooks/README.md), which has a page for each.",
+    "hooks.<name>.secrets": "Signing secrets, one to eight; in a rotation the new one and, behind it, the "
+    "old.",
     "hooks.<name>.event_type": "Where the event's type stands. Unset: where the provider keeps it.",
     "hooks.<name>.correlation": "Which members say what the event is about, by the names that a waiting run "
     "uses.",
@@ -95,7 +96,16 @@ MEANING = {
     "hooks.<name>.payload": "What the run is given. Unset: the whole event.",
     "hooks.<name>.max_body": "The largest event that is read, in bytes.",
     "hooks.<name>.signature": "For `generic_hmac`: header, digest, encoding and the like.",
-    "hooks.<name>.tolerance": "Seconds between the provider's clock and ours that are put up with.",
+    "hooks.<name>.tolerance": "Seconds between the provider's clock and ours that are put up with. Unset: "
+    "what suits the provider.",
+    "hooks.<name>.mode": "`live` or `test`: events that say otherwise end no wait, and are listed as "
+    "failed. For providers whose events say it.",
+    "hooks.<name>.several": "What an event does that more than one run waits for: end `all` the waits, or "
+    "with `exactlyOne` none of them, until an operator has matched it.",
+    "hooks.<name>.keep_seconds": "How long an event that nobody waits for yet may still end a wait. It is "
+    "kept for good.",
+    "hooks.<name>.public_url": "The URL exactly as the provider has it. Needed where it is part of what is "
+    "signed: Square, Twilio.",
     "hooks.<name>.tenant": "The tenant whose waits these events end. Unset: `tenant`.",
     "api_keys[].id": "The name of the program; it asks and answers under it.",
     "api_keys[].sha256": "The digest of its key: `sayso hash-key`.",

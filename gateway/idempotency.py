@@ -138,12 +138,24 @@ class Idempotency:
                 kept = Reply(attempt.scope, attempt.digest, refusal.status, raw)
                 await self._host.store.replies.remember(kept, self._host.clock())
             raise
-        raw = orjson.dumps(body)
-        # A change that was no change (a key that is known already) appended nothing: keep it now.
-        kept = Reply(attempt.scope, attempt.digest, status, raw)
-        if await self._host.store.replies.find(attempt.scope) is None:
-            await self._host.store.replies.remember(kept, self._host.clock())
-        return reply(status, raw)
+        return await self._same_for_all(
+            Reply(attempt.scope, attempt.digest, status, orjson.dumps(body))
+        )
+
+    async def _same_for_all(self, made: Reply) -> web.Response:
+        """The answer, or the one that was given to this key before.
+
+        A change that was no change (an interrupt's key that is known already) appended nothing, so its answer
+        is kept now. It may be none because another request with this idempotency key has just made the
+        change: then that one's answer is everybody's.
+        """
+        found = await self._host.store.replies.find(made.scope)
+        if found is None:
+            await self._host.store.replies.remember(made, self._host.clock())
+            found = await self._host.store.replies.find(made.scope)
+        if found is None or (found.status, found.body) == (made.status, made.body):
+            return reply(made.status, made.body)
+        return _replay(found, made.digest)
 
 
 def _kept(refusal: Refusal) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 import structlog
 
-from gateway.secrets import write_private
+from gateway.secrets import make_private, write_private
 from host.tokens import LONGEST_TTL_MS, TokenRing
 
 log = structlog.get_logger("sayso.keys")
@@ -91,7 +91,7 @@ class KeyringFile:
         """The ring, made with one key on the first call. Raises `ValueError` for a broken file."""
         if not self.path.exists():
             made, kid = Keyring("", {}).add(time.time_ns() // 1_000_000)
-            self.write(made.promote(kid))
+            make_private(self.path, _text(made.promote(kid)))
         try:
             raw = orjson.loads(self.path.read_bytes())
             return Keyring(raw["current"], {k: TokenKey(**v) for k, v in raw["keys"].items()})
@@ -100,7 +100,7 @@ class KeyringFile:
 
     def write(self, keyring: Keyring) -> None:
         """Replace the file, whole or not at all."""
-        write_private(self.path, orjson.dumps(asdict(keyring)).decode())
+        write_private(self.path, _text(keyring))
 
     def stamp(self) -> int:
         """Changes when the file does."""
@@ -108,6 +108,10 @@ class KeyringFile:
             return self.path.stat().st_mtime_ns
         except FileNotFoundError:
             return 0
+
+
+def _text(keyring: Keyring) -> str:
+    return orjson.dumps(asdict(keyring)).decode()
 
 
 async def follow_keys(file: KeyringFile, reload: Callable[[], None], seconds: float = 1.0) -> None:

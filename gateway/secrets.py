@@ -30,7 +30,7 @@ def own_secrets(data_dir: Path) -> OwnSecrets:
     path = data_dir / "secrets.json"
     if not path.exists():
         made = {name: secrets.token_urlsafe(48) for name in ("links", "forms")}
-        write_private(path, orjson.dumps(made).decode())
+        make_private(path, orjson.dumps(made).decode())
     try:
         raw = orjson.loads(path.read_bytes())
         found = OwnSecrets(links=raw["links"], forms=raw["forms"])
@@ -49,17 +49,33 @@ def dev_api_key(data_dir: Path) -> str:
     """The development API key, in `<data dir>/dev-api-key`. Made on the first start."""
     path = data_dir / "dev-api-key"
     if not path.exists():
-        write_private(path, "sayso_dev_" + secrets.token_urlsafe(32))
+        make_private(path, "sayso_dev_" + secrets.token_urlsafe(32))
     return path.read_text().strip()
 
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
+    _beside(path, text).replace(path)
+
+
+def make_private(path: Path, text: str) -> None:
+    """The same, unless there is one: of several gateways that start in one folder, one makes it."""
+    temporary = _beside(path, text)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return
+    finally:
+        temporary.unlink()
+
+
+def _beside(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # Not by process id: in two containers that share the folder both may be number 1.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
+    return temporary

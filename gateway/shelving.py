@@ -7,7 +7,9 @@ and doesn't offer it to a wait that came later.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +31,7 @@ from schemas.errors import Refusal
 log = structlog.get_logger("sayso.shelf")
 
 _UNMAPPED = "sayso.unmapped"
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,23 @@ class ShelfWorker:
         await forever("shelf", self._host, "shelf", 1.0, self.once)
 
     async def once(self) -> bool:
+        """Work on what is due: one after the other where events have a key in common, since the next wait of
+        a loop gets the next event, and otherwise several at once. True when something changed."""
         due = await self._host.store.shelf.due(self._host.clock(), 100)
-        progress = False
+        lines: dict[str, list[ShelvedEvent]] = defaultdict(list)
         for event in due:
-            progress = await self.apply(event) or progress
-        return progress
+            lines[event.match_key or event.event_id].append(event)
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def follow(line: list[ShelvedEvent]) -> bool:
+            async with at_once:
+                return any([await self.apply(event) for event in line])
+
+        done = await asyncio.gather(*map(follow, lines.values()), return_exceptions=True)
+        for outcome in done:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return any(done)
 
     async def apply(self, event: ShelvedEvent) -> bool:
         """Resolve the waits of this event, or put it on the shelf. True when its state changed."""

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from config.settings import Settings, SettingsError, load
 from gateway import logs
-from gateway.cli import api_keys, audit, keys, operate
+from gateway.cli import api_keys, audit, hooks, keys, operate
 
 app = typer.Typer(
     name="sayso",
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.add_typer(keys.app, name="keys")
 app.add_typer(api_keys.app, name="api-keys")
 app.add_typer(audit.app, name="audit")
+app.add_typer(hooks.app, name="hooks")
 for command in (operate.doctor, operate.backup, operate.restore, operate.events):
     app.command()(command)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -32,7 +32,7 @@ async def open_beside(settings: Settings) -> AsyncIterator[Beside]:
     store = stores.choose(settings)  # any number of processes may use this one
     await store.start()
     try:
-        yield Beside(store.api_keys, store.feed, store.audit)
+        yield Beside(store.api_keys, store.feed, store.audit, store.shelf)
     finally:
         await store.stop()
 

@@ -124,7 +124,7 @@ async def test_who_waits_on_one_is_answered_by_a_resolve_on_the_other(
 async def test_a_link_and_a_token_of_one_open_at_the_other(
     two: Two, session: aiohttp.ClientSession
 ) -> None:
-    here, there = two.agents
+    here = two.agents[0]
     run = await here.run()
     record = await here.ask(run, approval())
     path = f"/host/sayso/interrupts/{path_segment(record['interruptId'])}/tokens"

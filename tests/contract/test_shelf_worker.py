@@ -178,3 +178,36 @@ async def test_a_store_that_goes_away_leaves_the_event_due(
     assert (await stored(store)).state == "due"
     await ShelfWorker(host).once()
     assert (await stored(store)).matched == (interrupt_id,)
+
+
+async def test_events_of_one_key_queue_in_the_order_of_their_receipt(
+    store: Store, host: Host
+) -> None:
+    """The next wait of a loop gets the next event, and none is used up by a wait that another ended."""
+    for number in range(1, 6):
+        await store.shelf.file(event(number, received_at=NOW + number), b"")
+    for number in range(1, 6):
+        interrupt_id = await wait_for(store)
+        while await ShelfWorker(host).once():
+            pass
+        assert await value(store, interrupt_id) == {"n": number}
+    assert {(await stored(store, n)).state for n in range(1, 6)} == {"applied"}
+
+
+async def test_one_broken_event_holds_up_no_other(
+    store: Store, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_id = await wait_for(store)
+    await store.shelf.file(event(1), b"")
+    await store.shelf.file(event(2, match_key="broken"), b"")
+    waits = store.shelf.waits
+
+    async def broken(match_key: str) -> list[str]:
+        if match_key == "broken":
+            raise RuntimeError("a defect")
+        return await waits(match_key)
+
+    monkeypatch.setattr(store.shelf, "waits", broken)
+    with pytest.raises(RuntimeError, match="a defect"):
+        await ShelfWorker(host).once()
+    assert await value(store, interrupt_id) == {"n": 1}

@@ -45,13 +45,14 @@ async def ask(
     notify: tuple[str, ...] = (),
     node: str = "gate",
     reply: Reply | None = None,
+    at: int = NOW,
 ) -> State:
     command = asking.Ask(bound("acme", NOW), node, payload or wanted(), notify, ADA)
     events = asking.request(state, command, NOW, Policy())
     after = evolve(state, events, NOW)
     messages = tuple(NewMessage(command.interrupt_id, *text.split(":", 1)) for text in notify)
     await store.log.append(
-        Commit(after.run, state.run.version, tuple(events), NOW, after.interrupts[:1],
+        Commit(after.run, state.run.version, tuple(events), at, after.interrupts[:1],
                messages=messages, reply=reply)
     )  # fmt: skip
     return after

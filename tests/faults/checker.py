@@ -9,31 +9,40 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import asyncpg
 import orjson
 
 from schemas.ids import path_segment
 from tests.faults.load import PATIENCE, Case, Client, Play, Violation
-from tests.faults.world import World
+from tests.faults.world import AWAY, World
 
 _ENDED = "interrupt.resolved", "node.cancelled", "node.failed"
 
 
-class Checker:
-    """Checks cases that have been played. Every method raises `Violation`."""
+class OverHttp:
+    """What any client can check, at each of the replicas. Every method raises `Violation`."""
 
-    def __init__(self, world: World, client: Client) -> None:
-        self._world = world
+    def __init__(self, client: Client, replicas: int) -> None:
         self._client = client
+        self._replicas = replicas
 
     async def cases(self, cases: list[Case], chance: random.Random) -> None:
         """All of a batch; what was left open is answered first, and then checked as answered."""
         await self._all(cases, self._told)
         left = [case for case in cases if case.style == "left"]
         await self._all(left, lambda case: self._still_open(case, chance))
-        await self._all(cases, lambda case: self._seen_over_http(case, chance))
-        await self.log(cases)
-        await self.messages(cases)
+        await self._all(cases, lambda case: self._seen(case, chance))
+
+    async def shown(self, cases: list[Case], chance: random.Random) -> None:
+        """In the end every message is shown, says its interrupt's record."""
+        end = time.monotonic() + PATIENCE
+        for case in cases:
+            while True:
+                found = await self._record(case, chance)
+                if [message["state"] for message in found["messages"]] == ["shown"]:
+                    break
+                if time.monotonic() > end:
+                    raise Violation(f"{case.name}: {found['messages']}")
+                await asyncio.sleep(0.05)
 
     async def _all(self, cases: list[Case], check: Callable[[Case], Awaitable[None]]) -> None:
         await asyncio.gather(*(check(case) for case in cases))
@@ -56,6 +65,7 @@ class Checker:
         await Play(self._client, seeds).answer(case, f"{case.name}-at-last", seeds)
         if not case.won:
             raise Violation(f"{case.name}: it was open and took no answer: {case.told}")
+        case.style = "single"
 
     async def _record(
         self, case: Case, chance: random.Random, at: int | None = None
@@ -67,9 +77,9 @@ class Checker:
         found: dict[str, Any] = told.body
         return found
 
-    async def _seen_over_http(self, case: Case, chance: random.Random) -> None:
-        """Both replicas say what the clients were told, and say it again to the same key."""
-        for at in (0, 1):
+    async def _seen(self, case: Case, chance: random.Random) -> None:
+        """All replicas say what the clients were told, and say it again to the same key."""
+        for at in range(self._replicas):
             one = random.Random(chance.random())
             found = await self._record(case, one, at)
             if case.won and (found["status"], found.get("resumeValue")) != (
@@ -93,6 +103,20 @@ class Checker:
             )
             if (again.status, again.body, again.replayed) != (200, told.body, True):
                 raise Violation(f"{case.name}: told {told}, and the same key again: {again}")
+
+
+class Checker:
+    """Checks cases that have been played. Every method raises `Violation`."""
+
+    def __init__(self, world: World, client: Client) -> None:
+        self._world = world
+        self._http = OverHttp(client, replicas=2)
+
+    async def cases(self, cases: list[Case], chance: random.Random) -> None:
+        """All of a batch, over HTTP and then in the database."""
+        await self._http.cases(cases, chance)
+        await self.log(cases)
+        await self.messages(cases)
 
     async def log(self, cases: list[Case]) -> None:
         """The rows themselves: sequences without gaps, the run's version, one end, one interrupt."""
@@ -159,7 +183,7 @@ class Checker:
         while True:
             try:
                 return await self._world.rows(sql, *args)
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+            except AWAY:
                 if time.monotonic() > end:
                     raise
                 await asyncio.sleep(0.05)

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import asyncpg
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from tests.acceptance.program import until
 from tests.faults.proxy import Link
-from tests.faults.world import Replica, World
+from tests.faults.world import AWAY, Replica, World
 
 Felt = Callable[[int], Awaitable[None]]
 """Returns when so many more tries have failed, or the load is done."""
@@ -74,7 +74,7 @@ async def kill_valkey(world: World, _: random.Random, felt: Felt) -> None:
 async def flush_valkey(world: World, _: random.Random, felt: Felt) -> None:
     """FLUSHALL: the same, and nobody notices."""
     client = Redis.from_url(world.valkey.url)
-    with suppress(OSError):
+    with suppress(OSError, RedisError):  # it may just be starting again
         await client.flushall()
     await client.aclose()
     await felt(0)
@@ -94,7 +94,8 @@ async def terminate_backends(world: World, chance: random.Random, felt: Felt) ->
     """What an administrator or a failover does: connections end, some in the middle of a commit."""
     pids = await _backends(world)
     for pid in chance.sample(pids, chance.randint(0, len(pids))):
-        await world.rows("SELECT pg_terminate_backend($1)", pid)
+        with suppress(*AWAY):  # the fault before may still have an effect
+            await world.rows("SELECT pg_terminate_backend($1)", pid)
     await felt(0)
 
 
@@ -199,14 +200,16 @@ async def _broken(
 
 
 async def _backends(world: World) -> list[int]:
-    rows: list[Any] = await world.rows(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = 'sayso' ORDER BY pid"
-    )
+    rows: list[Any] = []
+    with suppress(*AWAY):
+        rows = await world.rows(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'sayso' ORDER BY pid"
+        )
     return [row[0] for row in rows]
 
 
 async def _answers(world: World) -> bool:
     try:
         return bool(await world.rows("SELECT 1"))
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    except AWAY:
         return False

@@ -69,7 +69,8 @@ class Client:
         tries, last = 0, ""
         while time.monotonic() < end:
             tries += 1
-            url = self._urls()[chance.randrange(2) if at is None else at]
+            urls = self._urls()
+            url = urls[chance.randrange(len(urls)) if at is None else at]
             try:
                 async with self._session.request(
                     method,

@@ -8,6 +8,7 @@ import json
 import secrets
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,14 @@ from tests.faults.stepped import ClockFile
 
 REPOSITORY = Path(__file__).parents[2]
 DATABASE = "sayso"
+AWAY = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # of a connection that ended between two steps of the library
+    OSError,
+    TimeoutError,
+)
+"""What reading beside the programs raises while the database is what failed."""
 _KEPT_BY_ALL = ("secrets.json", "token-keys.json")
 
 
@@ -40,11 +49,12 @@ class World:
     """Everything that runs. `folder` holds the replicas' homes.
 
     `replicas` are named by their place: 0 and 1. Nothing is shared between them but the two servers
-    and the two files of secrets.
+    and the two files of secrets. `settings` are what one replica has and the other has not.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *settings: Mapping[str, str]) -> None:
         self.folder = folder
+        self._settings = settings or ({}, {})
         self.key = "sayso_test_" + secrets.token_urlsafe(24)
         # Short: the path of a Unix socket has 107 bytes.
         self._short = Path(tempfile.mkdtemp(prefix="sayso-faults-"))
@@ -61,8 +71,8 @@ class World:
         await asyncio.to_thread(self.postgres.start)
         await self.postgres.command(f"CREATE DATABASE {DATABASE}")
         await self.valkey.start()
-        for name in ("a", "b"):
-            self.replicas.append(await self._replica(name))
+        for name, more in zip(("a", "b"), self._settings, strict=True):
+            self.replicas.append(await self._replica(name, more))
         first, second = (replica.program for replica in self.replicas)
         await first.start()
         second.data.mkdir(mode=0o700, parents=True)
@@ -82,7 +92,7 @@ class World:
         shutil.rmtree(self._short, ignore_errors=True)
 
     async def rows(self, sql: str, *args: Any) -> list[Any]:
-        """Rows of one statement, read beside the programs and past the links."""
+        """Rows of one statement, read beside the programs and past the links. Raises `AWAY`."""
         connection = await asyncpg.connect(self.postgres.url(DATABASE), timeout=5)
         try:
             return list(await connection.fetch(sql, *args, timeout=20))
@@ -93,7 +103,7 @@ class World:
     def urls(self) -> list[str]:
         return [replica.program.url for replica in self.replicas]
 
-    async def _replica(self, name: str) -> Replica:
+    async def _replica(self, name: str, more: Mapping[str, str]) -> Replica:
         home = self.folder / name
         home.mkdir(parents=True)
         postgres = Link(self.postgres.folder / ".s.PGSQL.5432")
@@ -111,6 +121,7 @@ class World:
             "SAYSO_LOG_LEVEL": "error",
             "SAYSO_TEST_CLOCK": str(clock.path),
             "PYTHONPATH": str(REPOSITORY),
+            **more,
         }
         program = Program(home, "serve", settings=settings, module="tests.faults.stepped")
         return Replica(program, postgres, redis, clock)

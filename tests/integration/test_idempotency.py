@@ -56,6 +56,22 @@ async def test_keys_hold_while_redis_is_away(shared: tuple[Api, Redis, EmbeddedV
     assert len(firsts) == 1
 
 
+async def test_one_key_has_one_answer_although_the_question_was_known_by_then(
+    shared: tuple[Api, Redis, EmbeddedValkey],
+) -> None:
+    """Who comes second finds the interrupt of the first and changes nothing: still the first's answer."""
+    api, _, valkey = shared
+    await valkey.stop()
+    run = await api.run()
+    path = f"/host/sayso/runs/{run}/interrupts"
+    body = {"nodeId": "gate", "payload": approval(), "notify": []}
+    answers = await asyncio.gather(*(api.call("POST", path, body, headers=KEY) for _ in range(10)))
+    assert {status for status, _, _ in answers} == {201}
+    assert len({answer["interruptId"] for _, answer, _ in answers}) == 1
+    firsts = [h for _, _, h in answers if "OpenWOP-Idempotent-Replay" not in h]
+    assert len(firsts) == 1
+
+
 async def test_a_key_in_flight_is_said_to_be(shared: tuple[Api, Redis, EmbeddedValkey]) -> None:
     api, redis, _ = shared
     run = await api.run()

@@ -32,10 +32,10 @@ _LEAST_BITS: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class PinnedCertificate:
-    """`verify.Proof` of PayPal. `tolerance` in seconds: it retries for three days, under the first
-    time or a new one; a day is the most that any source may take."""
+    """`verify.Proof` of PayPal. `tolerance` in seconds: PayPal retries for three days, maybe
+    under the first time. An older replay would be a duplicate, which its id tells for good."""
 
-    tolerance: float = 86_400.0
+    tolerance: float = 345_600.0
     min_key: int = 256
 
     @property

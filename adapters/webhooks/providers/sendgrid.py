@@ -29,9 +29,10 @@ _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 @dataclass(frozen=True, slots=True)
 class EcdsaSignature:
-    """`verify.Proof` of SendGrid. `tolerance` is in seconds: SendGrid retries with the first time."""
+    """`verify.Proof` of SendGrid. `tolerance` is in seconds: SendGrid retries for a day, maybe with the
+    first time. An older replay would be a duplicate, which its ids tell for good."""
 
-    tolerance: float = 86_400.0
+    tolerance: float = 172_800.0
     min_key: int = 64
 
     @property

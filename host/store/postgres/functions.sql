@@ -1,3 +1,10 @@
+-- A time (ms) that is not to be waited for longer than it was meant: a replica whose clock is ahead writes times
+-- that for everybody else are still to come, and nobody would send before them. The database's clock is one for
+-- all. NULL (never) stays NULL.
+CREATE FUNCTION sayso_by_now(at bigint, later bigint DEFAULT 0) RETURNS bigint LANGUAGE sql VOLATILE STRICT AS $$
+  SELECT least(at, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + later)
+$$;
+
 -- Many commits in one statement. Each array of the first family has one element a commit; the others name
 -- the commit that they belong to by its position (`…_of`, from 1). Answers with the positions of those
 -- commits that found their run at the expected version; the others left nothing behind.
@@ -79,7 +86,7 @@ BEGIN
       AS g(n, id, status, version, progress)
     WHERE ok[g.n] AND interrupt_id = g.id;
     IF true = ANY (old_notifies) THEN
-      UPDATE messages SET wanted = g.version, due_at = coalesce(due_at, ats[g.n])
+      UPDATE messages SET wanted = g.version, due_at = coalesce(due_at, sayso_by_now(ats[g.n]))
       FROM unnest(old_of, old_ids, old_versions, old_notifies) AS g(n, id, version, notify)
       WHERE ok[g.n] AND g.notify AND interrupt_id = g.id;
     END IF;
@@ -87,7 +94,8 @@ BEGIN
 
   IF message_of <> '{}' THEN
     INSERT INTO messages (interrupt_id, channel, address, tenant, thread, wanted, due_at)
-    SELECT g.id, g.channel, g.address, split_part(run_ids[g.n], '/', 1), g.thread, 1, ats[g.n]
+    SELECT g.id, g.channel, g.address, split_part(run_ids[g.n], '/', 1), g.thread, 1,
+           sayso_by_now(ats[g.n])
     FROM unnest(message_of, message_ids, channels, addresses, threads)
       AS g(n, id, channel, address, thread)
     WHERE ok[g.n] ORDER BY g.id, g.channel, g.address

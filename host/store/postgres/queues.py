@@ -76,14 +76,15 @@ class PostgresDeliveries:
             "WITH stale AS (SELECT interrupt_id, channel, address FROM messages "
             "WHERE due_at <= $1 AND leased_until <= $1 ORDER BY due_at LIMIT $4 "
             "FOR UPDATE SKIP LOCKED) "
-            "UPDATE messages m SET leased_until = $3, owner = $2, fence = fence + 1 FROM stale s "
+            "UPDATE messages m SET leased_until = sayso_by_now($1 + $3::bigint, $3), owner = $2, "
+            "fence = fence + 1 FROM stale s "
             "WHERE m.interrupt_id = s.interrupt_id AND m.channel = s.channel "
             "AND m.address = s.address "
             "RETURNING m.interrupt_id, m.channel, m.address, thread, wanted, shown, ref, attempts, "
             "fence",
             now,
             owner,
-            now + lease_ms,
+            lease_ms,
             limit,
         )
         return [_message(row) for row in sorted(rows, key=lambda row: (row[0], row[1], row[2]))]
@@ -96,14 +97,15 @@ class PostgresDeliveries:
             "AS g(interrupt_id, channel, address, fence) "
             "USING (interrupt_id, channel, address, fence) WHERE leased_until > 0 "
             "ORDER BY interrupt_id, channel, address FOR UPDATE OF messages) "
-            "UPDATE messages m SET leased_until = $5 FROM held h "
+            "UPDATE messages m SET leased_until = sayso_by_now($5::bigint + $6::bigint, $6) FROM held h "
             "WHERE m.interrupt_id = h.interrupt_id AND m.channel = h.channel "
             "AND m.address = h.address RETURNING m.interrupt_id, m.channel, m.address",
             [m.interrupt_id for m in messages],
             [m.channel for m in messages],
             [m.address for m in messages],
             [m.fence for m in messages],
-            now + lease_ms,
+            now,
+            lease_ms,
         )
         held = {tuple(row) for row in rows}
         return [message for message in messages if _key(message) in held]
@@ -111,7 +113,7 @@ class PostgresDeliveries:
     async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
         changed = await self._db.fetch(
             "UPDATE messages SET shown = $5, ref = $6, attempts = 0, error = '', leased_until = 0, "
-            "due_at = CASE WHEN wanted > $5 THEN $7::bigint END "
+            "due_at = CASE WHEN wanted > $5 THEN sayso_by_now($7) END "
             "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4 RETURNING 1",
             *_key(message),
             message.fence,
@@ -124,12 +126,13 @@ class PostgresDeliveries:
     async def failed(self, message: Message, error: str, retry_at: int | None, now: int) -> None:
         await self._db.fetch(
             "UPDATE messages SET attempts = attempts + 1, error = $5, leased_until = 0, "
-            "due_at = $6 "
+            "due_at = sayso_by_now($6, $7) "
             "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4",
             *_key(message),
             message.fence,
             error_text(error),
             retry_at,
+            0 if retry_at is None else max(retry_at - now, 0),
         )
 
     async def of(self, interrupt_id: str) -> list[MessageStatus]:

@@ -16,8 +16,10 @@ from pathlib import Path
 from host.store.audit import AuditTrail, Feed
 from host.store.keys import ApiKeys
 from host.store.port import StoreUnavailable
+from host.store.shelf import Shelf
 from host.store.sqlite.database import Database
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed
+from host.store.sqlite.shelf import SqliteShelf
 from host.store.sqlite.store import MIGRATIONS, scripts
 
 
@@ -28,6 +30,7 @@ class Beside:
     api_keys: ApiKeys
     feed: Feed
     audit: AuditTrail
+    shelf: Shelf
 
 
 @asynccontextmanager
@@ -43,7 +46,12 @@ async def beside(path: Path) -> AsyncIterator[Beside]:
     database = Database(path, scripts())
     await database.start()
     try:
-        yield Beside(SqliteApiKeys(database), SqliteFeed(database), SqliteAudit(database))
+        yield Beside(
+            SqliteApiKeys(database),
+            SqliteFeed(database),
+            SqliteAudit(database),
+            SqliteShelf(database),
+        )
     finally:
         await database.stop()
 
