@@ -26,8 +26,9 @@ from host.decisions.resolve import Answer
 from host.decisions.state import Policy, Principal, State
 from host.host import Host
 from host.journal import MakeReply
-from host.store.port import Reply, Store
+from host.store.port import Store
 from host.store.postgres.store import PostgresStore
+from host.store.records import Reply
 from host.store.sqlite.store import SqliteStore
 from schemas.payloads import check_payload
 from schemas.runs import EXTERNAL_WORKFLOW, CreateRun

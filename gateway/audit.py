@@ -7,7 +7,7 @@ import structlog
 from gateway.workers import forever
 from host.audit import Entry, extend
 from host.host import Host
-from host.store.port import Conflict
+from host.store.records import Conflict
 from schemas.ids import tenant_of
 
 log = structlog.get_logger("sayso.audit")

@@ -17,7 +17,8 @@ from aiohttp import web
 from gateway.http import reply
 from gateway.metrics import CONTENT_TYPE, Metrics
 from host.coordination.port import Coordination
-from host.store.port import Store, StoreUnavailable
+from host.store.port import Store
+from host.store.records import StoreUnavailable
 from host.waiters import Waiters
 
 log = structlog.get_logger("sayso.health")

@@ -15,7 +15,7 @@ import structlog
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from schemas.errors import Refusal
 from schemas.payloads import problems
 from schemas.versions import DEFAULT_VERSION, ProtocolVersion

@@ -21,7 +21,7 @@ from host.coordination.port import Coordination
 from host.decisions.state import State
 from host.host import Host
 from host.journal import AlreadyReplied, MakeReply
-from host.store.port import Reply
+from host.store.records import Reply
 from schemas.errors import Refusal
 from schemas.ids import IDEMPOTENCY_KEY
 

@@ -25,7 +25,7 @@ from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, State
 from host.host import Host
 from host.journal import AlreadyReplied
-from host.store.port import Reply, StoreUnavailable
+from host.store.records import Reply, StoreUnavailable
 from schemas.errors import Refusal
 
 log = structlog.get_logger("sayso.intake")

@@ -29,7 +29,9 @@ log = structlog.get_logger("sayso.outbound")
 
 TOPIC: Final = "outbox"
 """What is woken when a slot is free or something is owed; the outbox is looked at every tick anyway."""
-_LEASE_MS: Final = 20_000  # an attempt ends in 15 s; one whose gateway was killed is taken up after this
+_LEASE_MS: Final = (
+    20_000  # an attempt ends in 15 s; one whose gateway was killed is taken up after this
+)
 _REMEMBERED_MS: Final = 3_600_000
 _TICK_SECONDS: Final = 0.1
 _TIDY_SECONDS: Final = 600.0

@@ -29,7 +29,8 @@ from gateway.watch import Watch
 from host.coordination.port import Coordination
 from host.decisions.state import Interrupt
 from host.host import Host
-from host.store.port import Message, StoreUnavailable
+from host.store.port import Message
+from host.store.records import StoreUnavailable
 
 log = structlog.get_logger("sayso.pump")
 

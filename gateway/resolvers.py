@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import Any, Final
 
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.ids import tenant_of
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._~:-]{1,256}")

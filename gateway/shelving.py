@@ -24,7 +24,7 @@ from host.decisions.resolve import Answer
 from host.decisions.state import Principal, State
 from host.host import Host
 from host.journal import AlreadyReplied
-from host.store.port import Reply, StoreUnavailable
+from host.store.records import Reply, StoreUnavailable
 from host.store.shelf import ShelvedEvent
 from schemas.errors import Refusal
 

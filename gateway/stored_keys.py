@@ -20,7 +20,7 @@ from gateway.auth import STORED, Caller, bearer, digest
 from gateway.http import Handler
 from host.decisions.state import Principal, iso
 from host.store.keys import ApiKeys, StoredKey
-from host.store.port import Conflict, StoreUnavailable
+from host.store.records import Conflict, StoreUnavailable
 from schemas.api_keys import KEY_NAME, SCOPES
 from schemas.errors import Refusal
 

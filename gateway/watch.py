@@ -19,7 +19,7 @@ from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, State
 from host.journal import AlreadyReplied
 from host.observer import Settled, asking_trace
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from schemas.errors import Refusal
 
 received_at: Final[ContextVar[float | None]] = ContextVar("received_at", default=None)

@@ -12,14 +12,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
+from host.store.records import StoredEvent
 from schemas.ids import tenant_of
-
-if TYPE_CHECKING:
-    from host.store.port import StoredEvent
 
 GENESIS: Final = "0" * 64
 """What the first entry of a chain names as the one before it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from host.decisions import forking
 from host.decisions.state import NewEvent, Run
-from host.store.port import Log, StoredEvent
+from host.store.port import Log
+from host.store.records import StoredEvent
 from schemas.errors import Refusal
 
 _PAGE = 1000

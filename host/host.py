@@ -28,7 +28,8 @@ from host.decisions.state import (
 from host.flows import Flows
 from host.journal import Decided, Journal, MakeReply
 from host.observer import Observer, Unwatched
-from host.store.port import Store, StoredEvent
+from host.store.port import Store
+from host.store.records import StoredEvent
 from host.waiters import Waiters
 from schemas.errors import Refusal
 from schemas.ids import tenant_of

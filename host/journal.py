@@ -14,7 +14,8 @@ from host.decisions.evolve import evolve
 from host.decisions.state import Interrupt, NewEvent, State
 from host.locks import NamedLocks
 from host.observer import traced
-from host.store.port import Commit, Conflict, NewMessage, Reply, Store
+from host.store.port import Store
+from host.store.records import Commit, Conflict, NewMessage, Reply
 from host.waiters import Waiters
 from schemas.errors import Refusal
 

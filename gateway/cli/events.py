@@ -16,7 +16,7 @@ import orjson
 from config.settings import Settings
 from gateway import wire
 from gateway.cli.store import fail, with_store
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from host.store.sqlite.beside import Beside
 from schemas.ids import BOUND_ID, path_segment, tenant_of
 from schemas.versions import ProtocolVersion

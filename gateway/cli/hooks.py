@@ -14,7 +14,7 @@ from config.settings import Settings
 from gateway import channels
 from gateway.cli.store import configured, fail, open_beside
 from host.decisions.request import match_key
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 
 if TYPE_CHECKING:
     from adapters.channel import InboundEvent

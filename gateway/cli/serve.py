@@ -18,7 +18,7 @@ from gateway.lifecycle import Gateway
 from gateway.listening import StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from host.store.sqlite.beside import version_of
 from host.store.sqlite.store import MIGRATIONS
 from schemas.api_keys import SCOPES

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from config.settings import Settings, SettingsError, load
 from gateway import stores
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from host.store.sqlite.beside import Beside, beside
 from schemas.errors import Refusal
 

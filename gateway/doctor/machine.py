@@ -13,7 +13,7 @@ from config.settings import Settings
 from gateway.doctor.finding import Finding, fail, ok, warn
 from gateway.keyring import KeyringFile
 from gateway.secrets import own_secrets
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from host.store.sqlite.beside import version_of
 from host.store.sqlite.store import MIGRATIONS
 

@@ -20,7 +20,7 @@ from gateway.streams.follow import Stream, Subscribers, Wanted
 from gateway.streams.modes import parse_modes
 from host.decisions.state import Run
 from host.host import Host
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.errors import Refusal
 from schemas.runs import TERMINAL
 

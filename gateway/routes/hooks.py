@@ -18,7 +18,7 @@ from gateway.idempotency import Attempt, Idempotency
 from gateway.shelving import end_wait
 from host.decisions.state import iso
 from host.host import Host, check_tenant
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from host.store.shelf import STANDINGS, Listed, ShelvedEvent, Wanted
 from schemas.errors import Refusal
 from schemas.hook_events import MatchEvent

@@ -25,7 +25,7 @@ from host import ids
 from host.decisions.state import iso
 from host.host import Host
 from host.journal import AlreadyReplied
-from host.store.port import Conflict, Reply
+from host.store.records import Conflict, Reply
 from host.store.webhooks import Subscription
 from schemas.errors import Refusal
 from schemas.ids import bound_id_of, tenant_of

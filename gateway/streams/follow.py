@@ -18,7 +18,7 @@ from gateway.streams.frames import Batch, Frame, Snapshots, event_frame
 from gateway.streams.modes import FLUSHING_TYPES, TERMINAL_TYPES, Mode, admitting, is_update
 from host.decisions.state import Run
 from host.host import Host
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.errors import Refusal
 from schemas.versions import ProtocolVersion
 

@@ -15,7 +15,7 @@ from gateway.streams.modes import Mode, admitting
 from host.decisions.evolve import evolve
 from host.decisions.state import Run, State
 from host.history import told
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.versions import ProtocolVersion
 
 

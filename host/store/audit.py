@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from host.audit import Entry
-
-if TYPE_CHECKING:
-    from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from host.decisions.state import (
     Run,
     Vote,
 )
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 
 _STATIC = (
     "payload",

@@ -13,79 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from host.decisions.state import Conversation, Interrupt, NewEvent, Run
+from host.decisions.state import Conversation, Interrupt, Run
 from host.store.audit import AuditTrail, Feed
 from host.store.census import Statistics
 from host.store.keys import ApiKeys
+from host.store.records import Commit, Page, Reply, StoredEvent
 from host.store.shelf import Shelf
 from host.store.webhooks import Outbox, Subscriptions
-
-
-class Conflict(Exception):
-    """Somebody was first: the run has moved on, or a unique name is taken. Load and decide again."""
-
-
-class StoreUnavailable(Exception):
-    """The store did not answer. Nothing was acknowledged; the same call may be made again."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """An event as it stands in the log. `event_id` is derived from the run and the sequence."""
-
-    run_id: str
-    sequence: int
-    at: int
-    type: str
-    payload: dict[str, Any]
-    node_id: str | None = None
-    record: dict[str, Any] | None = None
-
-    @property
-    def event_id(self) -> str:
-        return f"{self.run_id.partition('/')[2]}.{self.sequence}"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A remembered answer to one idempotency key. `scope` is a digest, never the key itself."""
-
-    scope: str
-    digest: str
-    status: int
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class NewMessage:
-    """A message that an interrupt wants to have at an address. `thread` is a conversation's id or ""."""
-
-    interrupt_id: str
-    channel: str
-    address: str
-    thread: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """All that one decision changes. `expected` is the run version it was decided on; 0 for a new run."""
-
-    run: Run
-    expected: int
-    events: tuple[NewEvent, ...]
-    at: int
-    interrupts: tuple[Interrupt, ...] = ()
-    conversations: tuple[Conversation, ...] = ()
-    messages: tuple[NewMessage, ...] = ()
-    reply: Reply | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of a listing, and where the next one starts; None at the end."""
-
-    interrupts: tuple[Interrupt, ...]
-    cursor: str | None = None
 
 
 class Log(Protocol):

@@ -11,12 +11,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
+from host.store.records import Commit, Reply
 from schemas.ids import tenant_of
-
-if TYPE_CHECKING:
-    from host.store.port import Commit, Reply
 
 Dead = Literal["retries_exhausted", "payload_unprojectable"]
 

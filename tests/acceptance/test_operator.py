@@ -131,9 +131,7 @@ async def test_events_are_printed_and_followed(make: Make, session: aiohttp.Clie
     following = make("events", "--follow", "--run", run)
     await following.launch()
     await following.said("interrupt.requested")
-    watching = make(
-        "events", "--follow", "--run", run, "--url", serve.url, SAYSO_API_KEY=key
-    )
+    watching = make("events", "--follow", "--run", run, "--url", serve.url, SAYSO_API_KEY=key)
     await watching.launch()
     await watching.said("interrupt.requested")
     status, _ = await agent.resolve(run, "gate", {"action": "accept"})
@@ -205,4 +203,3 @@ async def test_the_log_has_a_line_a_request_with_its_id(
     async with session.get(f"{serve.url}/readyz") as response:
         assert response.status == 200
     await until(lambda: any('"/readyz"' in one for one in serve.lines), "its line, at debug")
-

@@ -10,8 +10,9 @@ import pytest
 
 from host.audit import Entry, extend, verify
 from host.store.keys import StoredKey
-from host.store.port import Conflict, Store
+from host.store.port import Store
 from host.store.postgres.store import PostgresStore
+from host.store.records import Conflict
 from host.store.sqlite.store import SqliteStore
 from tests.contract.test_store import NOW, accept, ask, begin, wanted
 

@@ -9,7 +9,8 @@ import pytest
 
 from host.audit import Entry
 from host.store.keys import StoredKey
-from host.store.port import Conflict, Store
+from host.store.port import Store
+from host.store.records import Conflict
 from tests.contract.test_store import NOW, accept, ask, begin, event, wanted
 
 KEY = StoredKey("robot", "a" * 64, "acme", ("runs:read", "runs:create"), NOW, NOW + 1000)

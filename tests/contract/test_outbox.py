@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from host.decisions.state import NewEvent, Run
-from host.store.port import Commit, Conflict, Store
+from host.store.port import Store
+from host.store.records import Commit, Conflict
 from host.store.webhooks import Wish, delivery_id, owed
 from tests.contract.webhook_store import (
     LEASE,

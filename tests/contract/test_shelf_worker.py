@@ -11,7 +11,8 @@ from gateway.shelving import ShelfWorker, end_wait
 from host.decisions import request as asking
 from host.decisions.state import Interrupt, Policy
 from host.host import Host
-from host.store.port import Store, StoreUnavailable
+from host.store.port import Store
+from host.store.records import StoreUnavailable
 from host.store.shelf import ShelvedEvent
 from schemas.errors import Refusal
 from tests.contract.test_store import ask, begin, wanted

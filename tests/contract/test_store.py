@@ -15,7 +15,8 @@ from host.decisions.evolve import evolve
 from host.decisions.resolve import Answer, resolve
 from host.decisions.state import Interrupt, NewEvent, Policy, Principal, Run, State
 from host.ids import bound
-from host.store.port import Commit, Conflict, NewMessage, Reply, Store
+from host.store.port import Store
+from host.store.records import Commit, Conflict, NewMessage, Reply
 from host.store.shelf import ShelvedEvent
 
 NOW = 1_789_128_000_000

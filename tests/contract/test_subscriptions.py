@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from host.store.port import Conflict, Reply, Store
+from host.store.port import Store
+from host.store.records import Conflict, Reply
 from host.store.sqlite.store import MIGRATIONS, SqliteStore
 from tests.contract.webhook_store import (
     NOW,

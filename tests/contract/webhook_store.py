@@ -11,8 +11,9 @@ from host.decisions import request as asking
 from host.decisions.evolve import evolve
 from host.decisions.state import NewEvent, Run, State
 from host.ids import bound
-from host.store.port import Commit, Store
+from host.store.port import Store
 from host.store.postgres.store import PostgresStore
+from host.store.records import Commit
 from host.store.sqlite.store import SqliteStore
 from host.store.webhooks import Delivery, Subscription
 

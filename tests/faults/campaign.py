@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,16 +35,25 @@ class Report:
     faults: Counter[str] = field(default_factory=Counter)
     cases: list[Case] = field(default_factory=list)
     failed_tries: int = 0
+    slowest: tuple[float, str] = (
+        0.0,
+        "none",
+    )  # seconds from the mending to the checked end, and which
 
     @property
     def acknowledged(self) -> int:
         return sum(len(case.won) for case in self.cases)
 
+    def settled(self, seconds: float, what: str) -> None:
+        """Note how long a run took to be right again."""
+        self.slowest = max(self.slowest, (seconds, what))
+
     def __str__(self) -> str:
         drawn = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
         return (
             f"seed {self.seed}: {self.runs} runs, {len(self.cases)} interrupts, "
-            f"{self.acknowledged} acknowledged answers, {self.failed_tries} failed tries; {drawn}"
+            f"{self.acknowledged} acknowledged answers, {self.failed_tries} failed tries, "
+            f"slowest to settle {self.slowest[0]:.1f} s ({self.slowest[1]}); {drawn}"
         )
 
 
@@ -109,6 +119,10 @@ class Campaign:
             playing.cancel()
             await asyncio.gather(playing, return_exceptions=True)
             raise
+        mended = time.monotonic()
+        playing.add_done_callback(
+            lambda _: self.report.settled(time.monotonic() - mended, what),
+        )
         return playing
 
     async def _play(

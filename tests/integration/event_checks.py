@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from gateway.wire import event_doc
-from host.store.port import Commit, StoredEvent
+from host.store.records import Commit, StoredEvent
 from schemas.events import check_event
 from schemas.export import FOLDER
 from schemas.versions import VERSIONS, ProtocolVersion
@@ -47,7 +47,13 @@ def _recording(append: Any, written: list[StoredEvent]) -> Any:
         events = orjson.loads(orjson.dumps(commit.events))
         written.extend(
             StoredEvent(
-                run, commit.expected + i, commit.at, e["type"], e["payload"], e["node_id"], e["record"]
+                run,
+                commit.expected + i,
+                commit.at,
+                e["type"],
+                e["payload"],
+                e["node_id"],
+                e["record"],
             )
             for i, e in enumerate(events)
         )

@@ -10,9 +10,9 @@ from contextlib import suppress
 import asyncpg
 import pytest
 
-from host.store.port import StoreUnavailable
 from host.store.postgres import migrations
 from host.store.postgres.store import PostgresStore
+from host.store.records import StoreUnavailable
 from tests.contract.test_store import NOW, accept, ask, begin
 from tests.fakes.postgres import PostgresServer, opened, rows, until
 

@@ -14,8 +14,8 @@ from host.decisions import request as asking
 from host.decisions.evolve import evolve
 from host.decisions.state import Policy, State
 from host.ids import bound
-from host.store.port import Commit, Conflict, Reply
 from host.store.postgres.store import PostgresStore
+from host.store.records import Commit, Conflict, Reply
 from host.store.shelf import ShelvedEvent
 from host.store.webhooks import Subscription, Wish, owed
 from schemas.errors import Refusal

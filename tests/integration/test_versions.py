@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.discovery import Discovery
 from schemas.events import EventInvalid
 from tests.integration.conftest import Api, approval

@@ -16,7 +16,7 @@ from host.decisions.ending import cancelled_events, expired_events
 from host.decisions.evolve import evolve
 from host.decisions.resolve import Answer, resolve
 from host.decisions.state import NewEvent, Policy, Principal, Run, State
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 
 NOW = 1_789_128_000_000
 RUN = "acme/run-0123456789abcdef"

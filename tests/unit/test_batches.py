@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.store.port import Conflict
 from host.store.postgres.batches import Batches
+from host.store.records import Conflict
 
 
 class Sender:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gateway.resolvers import resolver
 from gateway.wire import event_doc
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.events import EventInvalid, check_event, registry
 from schemas.export import FOLDER, documents, render
 from schemas.subjects import Subject

@@ -10,7 +10,8 @@ import pytest
 
 from gateway import holding
 from gateway.holding import LEASE_MS, Holding
-from host.store.port import Message, StoreUnavailable
+from host.store.port import Message
+from host.store.records import StoreUnavailable
 
 ONE = Message("acme/1", "web", "", "", 1, 0, None, 0, fence=1)
 OTHER = replace(ONE, interrupt_id="acme/2")

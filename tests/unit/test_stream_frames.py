@@ -11,7 +11,7 @@ import pytest
 from gateway.streams.frames import Batch, Snapshots, event_frame
 from gateway.streams.modes import MODES, admitting, parse_modes
 from host.decisions.state import Run
-from host.store.port import StoredEvent
+from host.store.records import StoredEvent
 from schemas.errors import Refusal
 
 RUN = "acme/0123456789abcdef"

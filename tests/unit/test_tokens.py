@@ -14,7 +14,7 @@ from gateway.people import People
 from host.access import Access
 from host.decisions.state import Interrupt, NewEvent, OpenWait, Outcome, Policy, Run
 from host.host import Host
-from host.store.port import Commit
+from host.store.records import Commit
 from host.store.sqlite.store import SqliteStore
 from host.tokens import TokenRing
 from schemas.errors import Refusal

@@ -7,7 +7,7 @@ from typing import Any
 
 from host.decisions.state import Interrupt
 from host.store import codec
-from host.store.port import Commit
+from host.store.records import Commit
 
 Row = tuple[Any, ...]
 

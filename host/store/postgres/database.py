@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from host.store.port import Conflict, StoreUnavailable
+from host.store.records import Conflict, StoreUnavailable
 from schemas.errors import Refusal
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ from typing import Any
 
 from host.decisions.state import Conversation, Interrupt, Run
 from host.store import codec
-from host.store.port import Commit, Conflict, Page, StoredEvent, StoreUnavailable
 from host.store.postgres import append
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
+from host.store.records import Commit, Conflict, Page, StoredEvent, StoreUnavailable
 from schemas.errors import Refusal
 
 _COLUMNS = (

@@ -7,8 +7,8 @@ from typing import Any
 
 import asyncpg
 
-from host.store.port import StoreUnavailable
 from host.store.postgres.database import Database
+from host.store.records import StoreUnavailable
 
 MIGRATIONS = ("schema.sql", "functions.sql", "003_shelf.sql")
 """Scripts in the order in which they were written. `sayso_schema` lists the numbers of those applied.

@@ -12,9 +12,9 @@ from host.store import codec
 from host.store.audit import LoggedCommit
 from host.store.census import Census
 from host.store.keys import StoredKey
-from host.store.port import Conflict
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
+from host.store.records import Conflict
 from schemas.payloads import Kind
 
 _KEY: Final = "key_id, sha256, tenant, scopes, created_at, expires_at, revoked_at, used_day"

@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 
-from host.store.port import Message, MessageStatus, Reply
+from host.store.port import Message, MessageStatus
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
+from host.store.records import Reply
 
 _ERROR_CHARS = 500
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 
-from host.store.port import StoreUnavailable
 from host.store.postgres.database import Database
 from host.store.postgres.log import PostgresLog
 from host.store.postgres.migrations import migrate
@@ -18,6 +17,7 @@ from host.store.postgres.operate import (
 from host.store.postgres.queues import PostgresDeliveries, PostgresLinks, PostgresReplies
 from host.store.postgres.shelf import PostgresShelf
 from host.store.postgres.webhooks import PostgresOutbox, PostgresSubscriptions
+from host.store.records import StoreUnavailable
 
 
 class PostgresStore:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from host.store.port import Reply
 from host.store.postgres.database import Database
+from host.store.records import Reply
 from host.store.webhooks import Dead, DeadLetter, DeadLetters, Delivery, Subscription
 
 _SUBSCRIPTION = (

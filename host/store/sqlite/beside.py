@@ -15,7 +15,7 @@ from pathlib import Path
 
 from host.store.audit import AuditTrail, Feed
 from host.store.keys import ApiKeys
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from host.store.shelf import Shelf
 from host.store.sqlite.database import Database
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed

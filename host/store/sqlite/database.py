@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from host.store.port import Conflict, StoreUnavailable
+from host.store.records import Conflict, StoreUnavailable
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]

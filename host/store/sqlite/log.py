@@ -6,7 +6,7 @@ import sqlite3
 
 from host.decisions.state import Conversation, Interrupt, Run
 from host.store import codec
-from host.store.port import Commit, Conflict, Page, StoredEvent
+from host.store.records import Commit, Conflict, Page, StoredEvent
 from host.store.sqlite.database import Database
 from host.store.sqlite.recent import Recent
 from host.store.sqlite.webhooks import enqueue

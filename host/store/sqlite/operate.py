@@ -13,7 +13,7 @@ from host.store import codec
 from host.store.audit import LoggedCommit
 from host.store.census import Census
 from host.store.keys import StoredKey
-from host.store.port import Conflict
+from host.store.records import Conflict
 from host.store.sqlite.database import Database
 from schemas.payloads import Kind
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from host.store.port import Message, MessageStatus, Reply
+from host.store.port import Message, MessageStatus
+from host.store.records import Reply
 from host.store.sqlite.database import Database
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from host.store.port import StoreUnavailable
+from host.store.records import StoreUnavailable
 from host.store.sqlite.database import Database
 from host.store.sqlite.log import SqliteLog
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed, SqliteStatistics

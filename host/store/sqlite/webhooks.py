@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from host.store.port import Commit, Reply
+from host.store.records import Commit, Reply
 from host.store.sqlite.database import Database
 from host.store.webhooks import Subscription, Wish, owed
 
