@@ -42,12 +42,13 @@ DESCRIPTION = "The customer sent the machine back within the return period, unus
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes an interrupt."""
+    """Bytes an interrupt. `written`: to the write-ahead log until it was answered; 0 where not known."""
 
     store: str
     opened: float
     answered: float
     replies: float
+    written: float = 0.0
 
 
 def now() -> int:
@@ -148,12 +149,25 @@ async def postgres(url: str, count: int) -> Sizes:
     store = PostgresStore(url)
     await store.start()
     host = Host(store, Policy(open_gates="anyone"), now)
+    began = await _written(url)
     ids = await filled(host, count)
+    asked = await _written(url) - began
     before, _ = await _postgres_bytes(url)
+    began = await _written(url)
     await answered(host, ids)
+    written = asked + await _written(url) - began
     after, replies = await _postgres_bytes(url)
     await store.stop()
-    return Sizes("PostgreSQL", before / count, after / count, replies / count)
+    return Sizes("PostgreSQL", before / count, after / count, replies / count, written / count)
+
+
+async def _written(url: str) -> int:
+    """Bytes of write-ahead log since the beginning of the server."""
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"))
+    finally:
+        await connection.close()
 
 
 async def _postgres_bytes(url: str) -> tuple[int, int]:
@@ -199,9 +213,12 @@ async def main() -> None:
     found = [await sqlite(chosen.count)]
     if chosen.postgres:
         found.append(await postgres(chosen.postgres, chosen.count))
-    print("bytes an interrupt   open   answered   of which answers to keys (26 h)")
+    print("bytes an interrupt   open   answered   of which answers to keys (26 h)   log written")
     for one in found:
-        print(f"{one.store:18} {one.opened:6.0f}   {one.answered:8.0f}   {one.replies:8.0f}")
+        print(
+            f"{one.store:18} {one.opened:6.0f}   {one.answered:8.0f}   {one.replies:31.0f}   "
+            f"{one.written:11.0f}"
+        )
     print(f"memory of a wait   {await waiting():6.0f}")
 
 

