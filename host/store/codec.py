@@ -105,3 +105,8 @@ def load_conversation(blob: bytes) -> Conversation:
     raw = orjson.loads(blob)
     raw["notify"] = tuple(raw["notify"])
     return Conversation(**raw)
+
+
+def ref_key(ref: dict[str, Any]) -> str:
+    """The members of a thread's ref that identify it, as text."""
+    return orjson.dumps(ref, option=orjson.OPT_SORT_KEYS).decode()

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from host.store.codec import ref_key
 from host.store.port import Message, MessageStatus
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
@@ -177,7 +178,7 @@ class PostgresDeliveries:
             thread,
             channel,
             address,
-            _ref_key(ref),
+            ref_key(ref),
             orjson.dumps(ref),
         )
 
@@ -185,7 +186,7 @@ class PostgresDeliveries:
         row = await self._db.one(
             "SELECT tenant, thread FROM threads WHERE channel = $1 AND ref_key = $2",
             channel,
-            _ref_key(ref),
+            ref_key(ref),
         )
         return (row[0], row[1]) if row else None
 
@@ -213,11 +214,6 @@ class PostgresLinks:
 def error_text(error: str) -> str:
     """What a channel or a provider said went wrong, as far as PostgreSQL keeps it (no U+0000)."""
     return error[:_ERROR_CHARS].replace("\0", "\N{SYMBOL FOR NULL}")
-
-
-def _ref_key(ref: dict[str, Any]) -> str:
-    """The members of a thread's ref that identify it, as text."""
-    return orjson.dumps(ref, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _key(message: Message) -> tuple[str, str, str]:

@@ -8,14 +8,10 @@ from typing import Any
 
 import orjson
 
+from host.store.codec import ref_key
 from host.store.port import Message, MessageStatus
 from host.store.records import Reply
 from host.store.sqlite.database import Database
-
-
-def ref_key(ref: dict[str, Any]) -> str:
-    """The members of a thread's ref that identify it, as text."""
-    return orjson.dumps(ref, option=orjson.OPT_SORT_KEYS).decode()
 
 
 class SqliteReplies:
