@@ -1,8 +1,9 @@
 """The gateway as one object: composed from the settings, started in order, stopped in reverse.
 
 Start: the data folder is locked, the store opened, coordination started, the socket bound, the channels
-built with the door in, the workers run. Only then is `/healthz` 200. Stop: not ready, let requests finish,
-let the channels drain what they acknowledged, stop the workers, close the store last.
+built with the door in, the workers run. Only then is `/healthz` 200. Stop: not ready, the workers end, the
+channels drain what they acknowledged, waiting polls and streams are answered and other requests finish, and
+the store is closed last.
 """
 
 from __future__ import annotations
