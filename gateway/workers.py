@@ -13,6 +13,7 @@ from host.timers import Timers
 log = structlog.get_logger("sayso.workers")
 
 _REPLY_LIFE_MS = 26 * 3600 * 1000
+_DOCUMENTS = 500
 
 
 async def forever(
@@ -60,14 +61,15 @@ class Deadlines:
 
 
 class Housekeeping:
-    """Forgets idempotency replies that are older than a day."""
+    """Forgets idempotency replies that are older than a day, and documents that have expired."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
 
     async def once(self) -> bool:
-        await self._host.store.replies.forget(self._host.clock() - _REPLY_LIFE_MS)
-        return False
+        now = self._host.clock()
+        await self._host.store.replies.forget(now - _REPLY_LIFE_MS)
+        return await self._host.store.documents.forget(now, _DOCUMENTS) == _DOCUMENTS
 
     async def run(self) -> None:
         await forever("housekeeping", self._host, "housekeeping", 600.0, self.once)

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 from host.decisions.state import Conversation, Interrupt, Run
 from host.store.audit import AuditTrail, Feed
 from host.store.census import Statistics
+from host.store.documents import Documents
 from host.store.keys import ApiKeys
 from host.store.records import Commit, Page, Reply, StoredEvent
 from host.store.shelf import Shelf
@@ -168,6 +169,9 @@ class Store(Protocol):
 
     @property
     def audit(self) -> AuditTrail: ...
+
+    @property
+    def documents(self) -> Documents: ...
 
     @property
     def statistics(self) -> Statistics: ...

@@ -6,6 +6,7 @@ import contextlib
 import secrets
 
 from host.store.postgres.database import Database
+from host.store.postgres.documents import PostgresDocuments
 from host.store.postgres.log import PostgresLog
 from host.store.postgres.migrations import migrate
 from host.store.postgres.operate import (
@@ -39,6 +40,7 @@ class PostgresStore:
         self.api_keys = PostgresApiKeys(self._db)
         self.feed = PostgresFeed(self._db)
         self.audit = PostgresAudit(self._db)
+        self.documents = PostgresDocuments(self._db)
         self.statistics = PostgresStatistics(self._db)
 
     async def start(self) -> None:

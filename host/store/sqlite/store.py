@@ -7,6 +7,7 @@ from pathlib import Path
 
 from host.store.records import StoreUnavailable
 from host.store.sqlite.database import Database
+from host.store.sqlite.documents import SqliteDocuments
 from host.store.sqlite.log import SqliteLog
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed, SqliteStatistics
 from host.store.sqlite.outbox import SqliteOutbox
@@ -14,7 +15,13 @@ from host.store.sqlite.queues import SqliteDeliveries, SqliteLinks, SqliteReplie
 from host.store.sqlite.shelf import SqliteShelf
 from host.store.sqlite.webhooks import SqliteSubscriptions
 
-MIGRATIONS = ("schema.sql", "002_webhooks.sql", "003_operate.sql", "004_shelf.sql")
+MIGRATIONS = (
+    "schema.sql",
+    "002_webhooks.sql",
+    "003_operate.sql",
+    "004_shelf.sql",
+    "005_documents.sql",
+)
 """Scripts in the order in which they were written. The number of those applied is `user_version`."""
 
 
@@ -39,6 +46,7 @@ class SqliteStore:
         self.api_keys = SqliteApiKeys(self._db)
         self.feed = SqliteFeed(self._db)
         self.audit = SqliteAudit(self._db)
+        self.documents = SqliteDocuments(self._db)
         self.statistics = SqliteStatistics(self._db)
 
     async def start(self) -> None:
