@@ -5,38 +5,47 @@ Here words are chosen (labels, outcomes, progress); how they are drawn is each c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from adapters.forms import form_from_questions, form_from_schema
-from adapters.views import Action, Card, Fact, Field, Form, Thread
+from adapters.card_forms import answer_form, edit_form, form_for, refine_form
+from adapters.input_cards import input_heading, shown_data
+from adapters.languages.catalogue import Words, words_of
+from adapters.views import Action, Card, Fact, Reader, Thread
 from host.decisions.approval import tally
 from host.decisions.state import Interrupt
 
+__all__ = ["card_of", "form_for", "is_high_risk", "thread_of"]
+
 _ACTIONS = {
-    "accept": Action("accept", "Approve", "primary"),
-    "reject": Action("reject", "Reject", "danger"),
-    "refine": Action("refine", "Ask for changes", needs="refinement"),
-    "edit-accept": Action("edit-accept", "Edit and approve", needs="edit"),
-    "ask": Action("ask", "Ask a question", needs="question"),
+    "accept": Action("accept", "", "primary"),
+    "reject": Action("reject", "", "danger", needs="reason"),
+    "refine": Action("refine", "", needs="refinement"),
+    "edit-accept": Action("edit-accept", "", needs="edit"),
+    "ask": Action("ask", "", needs="question"),
+    "answer": Action("answer", "", "primary", needs="answers"),
 }
 _ORDER = ("accept", "edit-accept", "refine", "ask", "reject")
-_ANSWER = Action("answer", "Answer", "primary", needs="answers")
 _MOST_FACTS = 5
-_ENDED = {
-    "accept": "Approved",
-    "reject": "Rejected",
-    "refine": "Sent back for changes",
-    "edit-accept": "Approved with changes",
-}
+_MOST_QUESTIONS = 5
+_HIGH_RISK = frozenset({"high", "critical"})
+_ENDED = ("accept", "reject", "refine", "edit-accept")
+_ANYBODY = Reader()
 
 
-def card_of(interrupt: Interrupt, names: dict[str, str] | None = None, link: str = "") -> Card:
-    """The card of an interrupt. `names` maps principal ids to what people are called."""
-    data = interrupt.data
-    title, body = _heading(interrupt)
+def card_of(
+    interrupt: Interrupt,
+    names: dict[str, str] | None = None,
+    link: str = "",
+    reader: Reader = _ANYBODY,
+) -> Card:
+    """The card of an interrupt. `names` maps principal ids to what people are called; `reader` is
+    whose language its own words are in. What the request says is shown as it was written."""
+    data, words = interrupt.data, words_of(reader.locale)
+    title, body = _heading(interrupt, words)
     outcome = interrupt.outcome
     still_open = interrupt.status == "open"
     return Card(
@@ -46,92 +55,41 @@ def card_of(interrupt: Interrupt, names: dict[str, str] | None = None, link: str
         version=interrupt.version,
         title=title,
         body=body,
-        facts=_facts(interrupt, names or {}),
-        evidence=_evidence(data),
-        actions=_actions(interrupt) if still_open else (),
-        form=_form(interrupt, title) if still_open else None,
-        edit_form=_edit_form(interrupt) if still_open else None,
-        progress=_progress(interrupt) if still_open else "",
+        facts=_facts(interrupt, names or {}, words),
+        evidence=_evidence(shown_data(interrupt)),
+        actions=_actions(interrupt, words) if still_open else (),
+        form=answer_form(interrupt, title, words) if still_open else None,
+        edit_form=edit_form(interrupt, words) if still_open else None,
+        refine_form=refine_form(interrupt, words) if still_open else None,
+        asked=len(interrupt.questions),
+        discussion=tuple(Fact(q.name, q.text) for q in interrupt.questions[-_MOST_QUESTIONS:]),
+        progress=_progress(interrupt, words) if still_open else "",
         deadline=_moment(interrupt.deadline),
-        at_deadline=_at_deadline(interrupt) if still_open else "",
-        outcome=_outcome(interrupt),
+        at_deadline=_at_deadline(interrupt, words) if still_open else "",
+        outcome=_outcome(interrupt, words),
         decided_by=outcome.name if outcome else "",
         decided_at=_moment(outcome.at) if outcome else None,
         reason=_reason(interrupt),
         link=link,
         reference=interrupt.interrupt_id[-8:],
+        reader=reader,
     )
 
 
-def thread_of(interrupt: Interrupt, title: str = "") -> Thread | None:
+def thread_of(interrupt: Interrupt, title: str = "", reader: Reader = _ANYBODY) -> Thread | None:
     """The conversation that an interrupt is a turn of, or None."""
     if not interrupt.kind.startswith("conversation."):
         return None
     data = interrupt.data
     return Thread(
         conversation_id=data["conversationId"],
-        title=title or data.get("title") or "Conversation",
+        title=title or data.get("title") or words_of(reader.locale)("card.conversation"),
         prompt=data.get("prompt") or data.get("initialPrompt") or "",
         closed=(data.get("reason") or "closed") if interrupt.kind.endswith("close") else "",
     )
 
 
-def form_for(card: Card, action: str) -> Form | None:
-    """What has to be asked before `action` counts: answers, a reason, a refinement, an edit, a question.
-
-    None when nothing has to be asked.
-    """
-    known = next((a for a in card.actions if a.id == action), None)
-    if known is None or known.needs == "nothing":
-        return None
-    if known.needs == "answers":
-        return card.form
-    if known.needs == "reason":
-        return Form("Reject", (Field("f0", ("feedback",), "Why?", "longtext"),), submit="Reject")
-    if known.needs == "question":
-        field = Field("f0", ("question",), "Your question", "longtext", required=True)
-        return Form("Ask a question", (field,), submit="Ask")
-    return _refinement() if known.needs == "refinement" else card.edit_form
-
-
-def _refinement() -> Form:
-    return Form(
-        "Ask for changes",
-        (
-            Field(
-                "f0",
-                ("refineFeedback", "text"),
-                "What should change?",
-                "longtext",
-                required=True,
-                max_length=3000,
-            ),
-        ),
-        submit="Send back",
-    )
-
-
-def _shape_of(value: Any) -> dict[str, Any]:
-    """A schema that an artifact fits, so that it can be edited field by field."""
-    if isinstance(value, bool):
-        return {"type": "boolean"}
-    if isinstance(value, int):
-        return {"type": "integer"}
-    if isinstance(value, float):
-        return {"type": "number"}
-    if isinstance(value, str):
-        long = len(value) > 150 or "\n" in value
-        return {"type": "string", "maxLength": 3000} if long else {"type": "string"}
-    if isinstance(value, dict) and value:
-        return {
-            "type": "object",
-            "properties": {str(k): _shape_of(v) for k, v in value.items()},
-            "required": [str(k) for k in value],
-        }
-    return {"title": "JSON"}
-
-
-def _heading(interrupt: Interrupt) -> tuple[str, str]:
+def _heading(interrupt: Interrupt, words: Words) -> tuple[str, str]:
     data, kind = interrupt.data, interrupt.kind
     if kind == "approval":
         return data["title"], data.get("description") or ""
@@ -139,48 +97,65 @@ def _heading(interrupt: Interrupt) -> tuple[str, str]:
         questions = data["questions"]
         if len(questions) == 1:
             return questions[0]["question"], ""
-        return f"{len(questions)} questions", "\n".join(f"• {q['question']}" for q in questions)
+        title = words.count("card.questions", len(questions))
+        return title, "\n".join(f"• {q['question']}" for q in questions)
     if kind == "external-event":
-        return f"Waiting for {data['eventType'] or 'an event'}", ""
+        event = data["eventType"] or words("card.an_event")
+        return words("card.waiting", event=event), ""
     if kind == "low-confidence":
         return (
-            f"Please confirm what {data['agentId']} decided",
-            f"Its confidence was {data['observed']:g}; this run asks for {data['threshold']:g}.",
+            words("card.confirm_decision", agent=data["agentId"]),
+            words(
+                "card.confidence",
+                observed=words.number(data["observed"]),
+                threshold=words.number(data["threshold"]),
+            ),
         )
     if kind == "custom":
-        return f"Input needed: {data['customKind']}", ""
+        return input_heading(interrupt) or (words("card.custom", kind=data["customKind"]), "")
     if kind == "conversation.exchange":
         return data["prompt"].splitlines()[0][:200], data["prompt"]
-    return data.get("title") or "Conversation", data.get("initialPrompt") or ""
+    return data.get("title") or words("card.conversation"), data.get("initialPrompt") or ""
 
 
-def _facts(interrupt: Interrupt, names: dict[str, str]) -> tuple[Fact, ...]:
+def _facts(interrupt: Interrupt, names: dict[str, str], words: Words) -> tuple[Fact, ...]:
     data = interrupt.data
     facts = []
     if interrupt.requested_by:
-        facts.append(Fact("Asked by", names.get(interrupt.requested_by, interrupt.requested_by)))
+        by = names.get(interrupt.requested_by, interrupt.requested_by)
+        facts.append(Fact(words("card.asked_by"), by))
     if interrupt.kind == "approval":
-        facts.append(Fact("Subject", f"{data['artifactType']} {data['artifactId']}"))
+        facts.append(Fact(words("card.subject"), f"{data['artifactType']} {data['artifactId']}"))
         approvers = [
             *(names.get(p, p) for p in data.get("approversList") or ()),
             *(data.get("approverGroupRefs") or ()),
             *(data.get("approverRoleRefs") or ()),
         ]
         if approvers:
-            facts.append(Fact("Who may decide", ", ".join(approvers[:8])))
-        facts += _flat(data.get("artifactData")) or []
+            facts.append(Fact(words("card.who"), words.join(approvers[:8])))
+        facts += _flat(data.get("artifactData"), words) or []
+    if interrupt.kind == "low-confidence":
+        facts.append(Fact(words("card.observed"), words.number(data["observed"])))
+        facts.append(Fact(words("card.threshold"), words.number(data["threshold"])))
+        facts += _flat(data.get("decision"), words) or []
+    if interrupt.kind == "custom":
+        facts += _flat(shown_data(interrupt).get("payload"), words) or []
     if interrupt.kind == "external-event":
         facts += [Fact(k, str(v)) for k, v in list(data["correlation"].items())[:6]]
     return tuple(facts)
 
 
-def _flat(artifact: Any) -> list[Fact] | None:
+def _flat(artifact: Any, words: Words) -> list[Fact] | None:
     """A small flat artifact reads better as labelled values than as JSON; None for any other."""
+    if not _is_flat(artifact):
+        return None
+    return [Fact(_label(name), _plain(value, words)) for name, value in artifact.items()]
+
+
+def _is_flat(artifact: Any) -> bool:
     if not isinstance(artifact, dict) or not 0 < len(artifact) <= _MOST_FACTS:
-        return None
-    if any(isinstance(v, dict | list) or len(str(v)) > 200 for v in artifact.values()):
-        return None
-    return [Fact(_label(name), _plain(value)) for name, value in artifact.items()]
+        return False
+    return not any(isinstance(v, dict | list) or len(str(v)) > 200 for v in artifact.values())
 
 
 def _label(name: str) -> str:
@@ -188,95 +163,96 @@ def _label(name: str) -> str:
     return words.strip()[:1].upper() + words.strip()[1:60]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, words: Words) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return words("card.yes" if value else "card.no")
     return "–" if value is None else str(value)
 
 
 def _evidence(data: dict[str, Any]) -> str:
-    if _flat(data.get("artifactData")):
-        return ""
     for name in ("artifactData", "payload", "decision"):
         if data.get(name) is not None:
             value = data[name]
+            if _is_flat(value):
+                return ""
             if isinstance(value, str):
                 return value
             return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     return ""
 
 
-def _actions(interrupt: Interrupt) -> tuple[Action, ...]:
+def _actions(interrupt: Interrupt, words: Words) -> tuple[Action, ...]:
     if interrupt.kind == "approval":
         offered = interrupt.data["actions"]
-        return tuple(_ACTIONS[a] for a in _ORDER if a in offered)
+        chosen = tuple(_action(a, words) for a in _ORDER if a in offered)
+        risky = is_high_risk(interrupt)
+        return tuple(_confirmed(a, words) for a in chosen) if risky else chosen
     if interrupt.kind in ("clarification", "custom", "low-confidence", "conversation.exchange"):
-        return (_ANSWER,)
+        return (_action("answer", words),)
     return ()
 
 
-def _form(interrupt: Interrupt, title: str) -> Form | None:
-    data = interrupt.data
-    if interrupt.kind == "clarification":
-        return form_from_questions(data["questions"], title=title)
-    if interrupt.kind == "conversation.exchange":
-        schema = data.get("outcomeSchema") or interrupt.payload.get("resumeSchema")
-        if schema:
-            return form_from_schema(schema, title="Reply")
-        return Form("Reply", (Field("f0", (), "Your reply", "longtext", required=True),))
-    if interrupt.kind in ("custom", "low-confidence"):
-        schema = interrupt.payload.get("resumeSchema") or _shape_of(data.get("decision"))
-        return form_from_schema(schema, title="Answer", value=data.get("decision"))
-    return None
+def _action(name: str, words: Words) -> Action:
+    return replace(_ACTIONS[name], label=words(f"action.{name}"))
 
 
-def _edit_form(interrupt: Interrupt) -> Form | None:
-    if interrupt.kind != "approval" or "edit-accept" not in interrupt.data["actions"]:
-        return None
+def is_high_risk(interrupt: Interrupt) -> bool:
+    """Whether the request says that it is: its artifact has a `risk` of `high` or `critical`."""
     artifact = interrupt.data.get("artifactData")
-    return form_from_schema(
-        _shape_of(artifact),
-        title="Edit and approve",
-        submit="Approve edited",
-        base=("editedArtifactData",),
-        value=artifact,
-    )
+    risk = artifact.get("risk") if isinstance(artifact, dict) else None
+    return isinstance(risk, str) and risk.lower() in _HIGH_RISK
 
 
-def _progress(interrupt: Interrupt) -> str:
+def _confirmed(action: Action, words: Words) -> Action:
+    """Approving asks once more; what opens a form has been asked by it."""
+    if action.id != "accept":
+        return action
+    return replace(action, confirm=words("card.high_risk"))
+
+
+def _progress(interrupt: Interrupt, words: Words) -> str:
     if interrupt.kind != "approval":
         return ""
     counted = tally(interrupt.data, {v.principal: v.action for v in interrupt.votes})
     if counted.required == 1 and not interrupt.votes:
         return ""
-    by = ", ".join(v.name for v in interrupt.votes if v.action in ("accept", "edit-accept"))
-    text = f"{counted.approvals} of {counted.required} approvals" + (f": {by}" if by else "")
-    return text + (f", {counted.rejects} rejected" if counted.rejects else "")
+    names = words.join(v.name for v in interrupt.votes if v.action in ("accept", "edit-accept"))
+    text = words.count(
+        "card.approvals", counted.required, count=counted.approvals, required=counted.required
+    )
+    if names:
+        text = words("card.approvals_by", approvals=text, names=names)
+    if counted.rejects:
+        text = words.join((text, words.count("card.rejects", counted.rejects)))
+    return text
 
 
-def _at_deadline(interrupt: Interrupt) -> str:
+def _at_deadline(interrupt: Interrupt, words: Words) -> str:
     if interrupt.deadline is None:
         return ""
     if interrupt.kind == "approval":
-        return "If nobody decides by then, it counts as rejected."
-    return "If nobody answers by then, the run goes on without an answer."
+        return words("card.deadline_rejects")
+    return words("card.deadline_goes_on")
 
 
-def _outcome(interrupt: Interrupt) -> str:
+def _outcome(interrupt: Interrupt, words: Words) -> str:
     outcome = interrupt.outcome
     if outcome is None:
         return ""
-    by = f" by {outcome.name}" if outcome.name else ""
-    if interrupt.status == "cancelled":
-        return f"Cancelled{by}"
     if interrupt.status == "expired":
-        rejected = "; it counts as rejected" if interrupt.kind == "approval" else ""
-        return f"Expired: nobody answered in time{rejected}"
-    if interrupt.kind == "external-event":
-        return "Received"
-    if outcome.decision == "overridden":
-        return f"Approved{by} as an override"
-    return _ENDED.get(outcome.action, "Answered") + by
+        rejected = interrupt.kind == "approval"
+        return words("outcome.expired_rejected" if rejected else "outcome.expired")
+    if interrupt.status == "cancelled":
+        how = "cancelled"
+    elif interrupt.kind == "external-event":
+        return words("outcome.received")
+    elif outcome.decision == "overridden":
+        how = "overridden"
+    else:
+        how = outcome.action if outcome.action in _ENDED else "answer"
+    if outcome.name:
+        return words(f"outcome.{how}_by", name=outcome.name)
+    return words(f"outcome.{how}")
 
 
 def _reason(interrupt: Interrupt) -> str:

@@ -7,11 +7,11 @@ and hands it to `Intake.answer`, which is the same function for every channel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from adapters.views import Card, Form, Person, Receipt, Thread
+from adapters.views import Card, Choice, Form, Person, Receipt, Thread
 
 Ref = dict[str, Any]
 """Where a message is, in the channel's own terms (`{"channel": "D01", "ts": "1.2"}`). JSON."""
@@ -24,6 +24,10 @@ class Delivery:
     `ref` is None when nothing has been posted yet. `thread_ref` is the root message of the
     conversation at this address when `thread` is set and a root exists already. `link` is the answer
     page for this address alone.
+
+    `note(ref)` keeps a ref before anything is shown, for a channel that can't post twice harmlessly: what
+    comes next may crash, and whoever claims the message then gets that ref. False: somebody else has
+    claimed it meanwhile, and nothing may be sent.
     """
 
     address: str
@@ -32,6 +36,7 @@ class Delivery:
     thread: Thread | None = None
     thread_ref: Ref | None = None
     link: str = ""
+    note: Callable[[Ref | None], Awaitable[bool]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +52,32 @@ class DeliveryFailed(Exception):
 
     `permanent` means that trying again will not help (no such channel, token revoked): an operator has
     to act. Otherwise it is tried again, after `retry_after` seconds where the channel said so. The text
-    goes to the log and the operator, so it holds no secret.
+    goes to the log and the operator, so it holds no secret; `code` is one of a small fixed set of words
+    (it labels a metric). `thread_ref` is set when a thread's root was posted before it failed.
     """
 
     def __init__(
-        self, reason: str, *, permanent: bool = False, retry_after: float | None = None
+        self,
+        reason: str,
+        *,
+        permanent: bool = False,
+        retry_after: float | None = None,
+        code: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.permanent = permanent
         self.retry_after = retry_after
+        self.code = code
+        self.thread_ref: Ref | None = None
+
+
+class NotYet(DeliveryFailed):
+    """Nothing failed: a rate limit says 'not before `seconds` from now'. Not counted as an attempt."""
+
+    def __init__(self, reason: str, seconds: float) -> None:
+        super().__init__(reason, retry_after=seconds)
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +119,20 @@ class Intake(Protocol):
         `thread_ref` needs only the members that identify the root (`{"channel", "ts"}`).
         """
 
+    async def counted(self, channel: str, dedupe: str) -> bool:
+        """Whether the act of this key (`Response.dedupe`) was recorded, in the last day."""
+
     def form(self, card: Card, action: str) -> Form | None:
         """What has to be asked before `action` counts: the card's own form, a reason, an edit."""
+
+    async def options(
+        self, interrupt_id: str, person: Person, action: str, field_id: str, query: str
+    ) -> tuple[Choice, ...]:
+        """What a search finds in the picker of one field of the form that `action` asks, 100 at most.
+
+        Each choice's value is the text that the answer holds. Empty when there is nothing, or when this
+        person may not answer. Raises `Refusal` (`sayso.unavailable`).
+        """
 
     async def event(self, source: str, event: InboundEvent) -> str:
         """File a verified external event. Returns "stored" or "duplicate" once that is durable."""
@@ -168,3 +201,12 @@ class Links(Protocol):
         Changes nothing. Raises `schemas.errors.Refusal` with `interrupt_expired` for a token whose
         time is over.
         """
+
+    async def mail_handle(
+        self, use: Literal["reply", "bounce"], interrupt_id: str, person: Person
+    ) -> str:
+        """The handle of the address at which this person's replies, or the bounces of what they
+        are sent, arrive. Always the same for the same three; see `adapters.email.handles`."""
+
+    async def by_mail_handle(self, handle: str) -> Visitor | None:
+        """Whose reply or bounce handle this is, or None when it is nobody's. Changes nothing."""

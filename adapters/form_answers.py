@@ -10,13 +10,16 @@ from typing import Any, Final
 
 from adapters.form_schema import bound
 from adapters.form_values import EMPTY, MARK, TEXTS, Raw, Wrong, raw_of, read
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Field, Form
 
 _SENTENCE_LENGTH: Final = 150  # what fits beside a field in every channel
 
 
-def read_values(form: Form, values: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
-    """The answer, and `{field id: sentence}` for what is wrong or missing.
+def read_values(
+    form: Form, values: Mapping[str, Any], words: Words = ENGLISH
+) -> tuple[Any, dict[str, str]]:
+    """The answer, and `{field id: sentence}` for what is wrong or missing, in these words.
 
     Optional fields left empty are left out; a nullable one that the schema requires becomes null.
     With errors the answer holds the good fields only, for showing the form again.
@@ -28,7 +31,7 @@ def read_values(form: Form, values: Mapping[str, Any]) -> tuple[Any, dict[str, s
         try:
             value = field.default if field.kind == "constant" else read(field, values.get(field.id))
         except Wrong as wrong:
-            errors[field.id] = str(wrong)
+            errors[field.id] = wrong.sentence(words)
             continue
         if value is EMPTY or (field.kind == "constant" and not _mark(field)["required"]):
             late.append(field)
@@ -39,7 +42,7 @@ def read_values(form: Form, values: Mapping[str, Any]) -> tuple[Any, dict[str, s
         answer = _put(answer, field.path, value)
     _make_required_objects(answer, form.fields)
     for field in late:
-        answer = _put_late(answer, field, errors)
+        answer = _put_late(answer, field, errors, words)
     return answer, errors
 
 
@@ -64,7 +67,7 @@ def _make_required_objects(answer: Any, fields: Sequence[Field]) -> None:
             node = node.get(name) if isinstance(node, dict) else None
 
 
-def _put_late(answer: Any, field: Field, errors: dict[str, str]) -> Any:
+def _put_late(answer: Any, field: Field, errors: dict[str, str], words: Words) -> Any:
     """A field that was left empty, now that it is known which of the objects around it exist."""
     node = answer
     for name in field.path[:-1]:
@@ -77,7 +80,7 @@ def _put_late(answer: Any, field: Field, errors: dict[str, str]) -> Any:
         value = _empty_answer(field)
         if value is not EMPTY:
             return _put(answer, field.path, value)
-        errors[field.id] = _missing(field)
+        errors[field.id] = words(_missing(field))
     return answer
 
 
@@ -93,9 +96,10 @@ def _empty_answer(field: Field) -> Any:
 
 
 def _missing(field: Field) -> str:
+    """The key of the sentence that asks for it."""
     if field.kind in ("choice", "choices", "boolean"):
-        return "Choose an answer."
-    return "Pick a date and time." if field.kind == "datetime" else "Fill in an answer."
+        return "wrong.choose_answer"
+    return "wrong.pick_moment" if field.kind == "datetime" else "wrong.fill_in"
 
 
 def _mark(field: Field) -> dict[str, Any]:
@@ -113,7 +117,9 @@ def initial_values(form: Form) -> dict[str, Raw]:
     }
 
 
-def errors_to_fields(form: Form, errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def errors_to_fields(
+    form: Form, errors: Sequence[Mapping[str, Any]], words: Words = ENGLISH
+) -> dict[str, str]:
     """The host's errors (`{"path": [...], "message": "..."}`) as `{field id: sentence}`.
 
     An error goes to the field at its path, else to the one around it, else to the first one inside
@@ -125,7 +131,7 @@ def errors_to_fields(form: Form, errors: Sequence[Mapping[str, Any]]) -> dict[st
     for error in errors:
         path = tuple(str(step) for step in error.get("path") or ())
         field = _nearest(asked, path)
-        sentence = str(error.get("message") or "This is not right.")
+        sentence = str(error.get("message") or words("wrong.not_right"))
         if field is not None and sentence not in found.setdefault(field.id, []):
             found[field.id].append(sentence)
     return {name: " ".join(lines)[:_SENTENCE_LENGTH] for name, lines in found.items()}

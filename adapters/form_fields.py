@@ -21,7 +21,9 @@ from adapters.form_schema import (
     without_null,
 )
 from adapters.form_values import MARK, fits
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Choice, Field, FieldKind
+from schemas.contracts import PICKER
 
 MISSING: Final[Any] = object()
 """No value to prefill. Not None: null is a value."""
@@ -32,11 +34,7 @@ ABSENT: Final[Any] = object()
 _HINT_LENGTH: Final = 2_000
 _PLACEHOLDER_LENGTH: Final = 150
 _LOSSLESS: Final = frozenset({"text", "longtext", "list", "time"})
-_HINTS: Final[dict[str, str]] = {
-    "list": "One item a line.",
-    "json": "JSON.",
-    "time": "In UTC.",
-}
+_HINTED: Final = frozenset({"list", "json", "time"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,14 @@ def constant(at: Place, label: str, value: Any, schema: Schema | None = None) ->
     )
 
 
-def leaf(schema: Schema | None, root: Any, at: Place, label: str, value: Any) -> Field | None:
+def leaf(
+    schema: Schema | None,
+    root: Any,
+    at: Place,
+    label: str,
+    value: Any,
+    words: Words = ENGLISH,
+) -> Field | None:
     """The field for one resolved schema; for None, which could not be resolved, JSON text.
 
     None when there is nothing to show: a read-only member without a value.
@@ -90,8 +95,15 @@ def leaf(schema: Schema | None, root: Any, at: Place, label: str, value: Any) ->
     if isinstance(given.get("enum"), list) and None not in given["enum"]:
         nullable = False
     kind, choices = _kind(real, root, known=schema is not None, initial=initial)
-    field = _bounded(real, kind, choices, at, label, nullable)
-    return _prefilled(field, initial, edited=value is not MISSING)
+    field = _bounded(real, kind, choices, at, label or words("form.answer"), nullable)
+    made = _prefilled(field, initial, edited=value is not MISSING)
+    return _hinted(made, text(real.get("description")), words)
+
+
+def _hinted(field: Field, description: str, words: Words) -> Field:
+    """The field with its own hint, and behind it what its kind needs to be told."""
+    own = words(f"form.hint_{field.kind}") if field.kind in _HINTED and not field.picker else ""
+    return replace(field, hint=f"{description} {own}".strip()[:_HINT_LENGTH])
 
 
 def _kind(
@@ -151,14 +163,12 @@ def _bounded(
     example = examples[0] if isinstance(examples, list) and examples else ""
     texts = kind in ("text", "longtext", "email", "url")
     mark = {"required": at.required, "always": list(at.always), "nullable": nullable}
-    hint = f"{text(schema.get('description'))} {_HINTS.get(kind, '')}".strip()
     return Field(
         id="",
         path=at.path,
         label=label[:LABEL_LENGTH].strip() or "Answer",
         kind=kind,
         required=at.required and at.asked and not empty_is_an_answer,
-        hint=hint[:_HINT_LENGTH],
         placeholder=str(example)[:_PLACEHOLDER_LENGTH] if _is_plain(example) else "",
         choices=choices,
         min_length=shortest if texts else None,
@@ -167,8 +177,16 @@ def _bounded(
         maximum=high if kind in ("integer", "number") else None,
         max_items=bound(schema, "maxItems") if kind in ("choices", "list") else None,
         group=at.group,
+        picker=_picker(schema, kind),
         schema={**schema, MARK: mark},
     )
+
+
+def _picker(schema: Schema, kind: FieldKind) -> str:
+    """The picker that a text, or each item of a list, is an option of; "" for what is typed freely."""
+    items = schema.get("items") if kind == "list" else schema
+    named = items.get(PICKER) if kind in ("text", "longtext", "list") and isinstance(items, dict) else ""
+    return named if isinstance(named, str) else ""
 
 
 def _is_plain(value: Any) -> bool:
@@ -204,7 +222,7 @@ def _prefilled(field: Field, initial: Any, *, edited: bool) -> Field:
     if fits(field, initial):
         return replace(field, default=initial, has_default=True)
     if edited and field.kind in _LOSSLESS and initial != "":
-        whole = replace(field, kind="json", hint=_HINTS["json"], min_length=None, max_length=None)
+        whole = replace(field, kind="json", min_length=None, max_length=None)
         if fits(whole, initial):
             return replace(whole, default=initial, has_default=True)
     return field

@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from adapters.form_schema import bound, identity, is_number
+from adapters.languages.catalogue import Words
 from adapters.views import Field
 
 MARK: Final = "x-sayso-form"
@@ -31,7 +32,23 @@ Raw = str | list[str]
 
 
 class Wrong(Exception):
-    """A value that can't be the answer; its text is the sentence for the person."""
+    """A value that can't be the answer: the key of the sentence for the person, and what is put
+    into it. With a `count` in it the sentence has plural forms."""
+
+    def __init__(self, key: str, **values: Any) -> None:
+        super().__init__(key)
+        self.key = key
+        self.values = values
+
+    def sentence(self, words: Words) -> str:
+        """What the person reads beside the field."""
+        values = dict(self.values)
+        if self.key == "point":
+            values["sentence"] = words(f"wrong.{values['sentence']}")
+        count = values.pop("count", None)
+        if isinstance(count, int):
+            return words.count(f"wrong.{self.key}", count, **{**values, "count": f"{count:,}"})
+        return words(f"wrong.{self.key}", **values)
 
 
 def read(field: Field, raw: Any) -> Any:
@@ -43,7 +60,7 @@ def read(field: Field, raw: Any) -> Any:
     if raw is None or raw == "":
         return EMPTY
     if not isinstance(raw, str):
-        raise Wrong("This field takes one value.")
+        raise Wrong("one_value")
     if field.kind in ("text", "longtext"):
         words = raw.replace("\r\n", "\n")
         return _text(field, words) if words.strip() else EMPTY
@@ -53,20 +70,16 @@ def read(field: Field, raw: Any) -> Any:
 
 def _text(field: Field, words: str) -> str:
     if field.min_length is not None and len(words) < field.min_length:
-        raise Wrong(f"Write at least {_count(field.min_length, 'character')}.")
+        raise Wrong("at_least", count=field.min_length)
     if field.max_length is not None and len(words) > field.max_length:
         over = len(words) - field.max_length
-        raise Wrong(f"Write at most {_count(field.max_length, 'character')} ({over} too many).")
+        raise Wrong("at_most", count=field.max_length, over=over)
     return words
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _email(field: Field, raw: str) -> str:
     if not _EMAIL.fullmatch(raw):
-        raise Wrong("Write an email address, like name@example.com.")
+        raise Wrong("email")
     return _text(field, raw)
 
 
@@ -76,25 +89,25 @@ def _url(field: Field, raw: str) -> str:
     except ValueError:
         good = False
     if not good:
-        raise Wrong("Write a whole address, like https://example.com/page.")
+        raise Wrong("url")
     return _text(field, raw)
 
 
 def _boolean(field: Field, raw: str) -> bool:
     if raw not in ("true", "false"):
-        raise Wrong("Choose yes or no.")
+        raise Wrong("boolean")
     return raw == "true"
 
 
 def _integer(field: Field, raw: str) -> int:
-    number = _decimal(raw, "Write a whole number, like 12.")
+    number = _decimal(raw, "integer")
     if number != number.to_integral_value():
-        raise Wrong("Write a whole number, like 12.")
+        raise Wrong("integer")
     return int(_in_bounds(field, number))
 
 
 def _number(field: Field, raw: str) -> int | float:
-    number = _in_bounds(field, _decimal(raw, "Write a number, like 12 or 3.5."))
+    number = _in_bounds(field, _decimal(raw, "number"))
     whole = number == number.to_integral_value()
     return int(number) if whole else float(number)
 
@@ -102,7 +115,7 @@ def _number(field: Field, raw: str) -> int | float:
 def _decimal(raw: str, sentence: str) -> Decimal:
     raw = raw.replace("−", "-")
     if "," in raw:
-        raise Wrong(f"{sentence} Use a point for decimals and nothing between thousands.")
+        raise Wrong("point", sentence=sentence)
     try:
         number = Decimal(raw) if len(raw) <= _NUMBER_LENGTH and "_" not in raw else None
     except InvalidOperation:
@@ -110,27 +123,27 @@ def _decimal(raw: str, sentence: str) -> Decimal:
     if number is None or not number.is_finite():
         raise Wrong(sentence)
     if number.adjusted() > 18 or abs(number) > _LARGEST:
-        raise Wrong("This number is too large.")
+        raise Wrong("too_large")
     if number and number.adjusted() < -300:
-        raise Wrong("This number is too small.")
+        raise Wrong("too_small")
     return number
 
 
 def _in_bounds(field: Field, number: Decimal) -> Decimal:
     more, less = _limit(field, "exclusiveMinimum"), _limit(field, "exclusiveMaximum")
     if field.minimum is not None and number < Decimal(str(field.minimum)):
-        raise Wrong(f"It must be {field.minimum} or more.")
+        raise Wrong("minimum", limit=field.minimum)
     if field.maximum is not None and number > Decimal(str(field.maximum)):
-        raise Wrong(f"It must be {field.maximum} or less.")
+        raise Wrong("maximum", limit=field.maximum)
     if more is not None and number <= Decimal(str(more)):
-        raise Wrong(f"It must be more than {more}.")
+        raise Wrong("more", limit=more)
     if less is not None and number >= Decimal(str(less)):
-        raise Wrong(f"It must be less than {less}.")
+        raise Wrong("less", limit=less)
     step = _limit(field, "multipleOf")
     if step is not None and step > 0:
         ratio = number / Decimal(str(step))
         if ratio.is_finite() and ratio != ratio.to_integral_value():
-            raise Wrong(f"It must be a multiple of {step}.")
+            raise Wrong("multiple", limit=step)
     return number
 
 
@@ -141,27 +154,27 @@ def _limit(field: Field, word: str) -> int | float | None:
 
 def _choice(field: Field, raw: str) -> Any:
     if not (raw.isascii() and raw.isdecimal() and len(raw) < 7 and int(raw) < len(field.choices)):
-        raise Wrong("Choose one of the options.")
+        raise Wrong("choice")
     return field.choices[int(raw)].value
 
 
 def _choices(field: Field, raw: Any) -> Any:
     if not isinstance(raw, list) or not all(isinstance(item, str) for item in raw):
-        raise Wrong("Choose from the options.")
+        raise Wrong("choices")
     for item in raw:
         _choice(field, item)
     picked = sorted({int(item) for item in raw})
     if not picked:
         return EMPTY
-    return _items(field, [field.choices[index].value for index in picked], "Choose")
+    return _items(field, [field.choices[index].value for index in picked], "choose")
 
 
 def _items(field: Field, items: list[Any], verb: str) -> list[Any]:
     least = bound(field.schema, "minItems") or 0
     if len(items) < least:
-        raise Wrong(f"{verb} at least {least}.")
+        raise Wrong(f"{verb}_least", count=least)
     if field.max_items is not None and len(items) > field.max_items:
-        raise Wrong(f"{verb} at most {field.max_items}.")
+        raise Wrong(f"{verb}_most", count=field.max_items)
     return items
 
 
@@ -169,15 +182,15 @@ def _list(field: Field, raw: str) -> Any:
     items = [line.strip() for line in raw.splitlines() if line.strip()]
     if field.schema.get("uniqueItems") is True and len(set(items)) < len(items):
         twice = next(item for item in items if items.count(item) > 1)
-        raise Wrong(f"Write each item once: “{twice[:60]}” is there twice.")
+        raise Wrong("twice", item=twice[:60])
     inner = field.schema.get("items")
     least, most = (bound(inner, w) if isinstance(inner, dict) else None for w in _ITEM_BOUNDS)
     for item in items:
         if least is not None and len(item) < least:
-            raise Wrong(f"“{item[:60]}” is shorter than {_count(least, 'character')}.")
+            raise Wrong("item_short", count=least, item=item[:60])
         if most is not None and len(item) > most:
-            raise Wrong(f"“{item[:60]}” is longer than {_count(most, 'character')}.")
-    return _items(field, items, "Write")
+            raise Wrong("item_long", count=most, item=item[:60])
+    return _items(field, items, "write")
 
 
 _ITEM_BOUNDS: Final = ("minLength", "maxLength")
@@ -189,7 +202,7 @@ def _date(field: Field, raw: str) -> str:
             raise ValueError(raw)
         return date.fromisoformat(raw).isoformat()
     except ValueError:
-        raise Wrong("Write a date as year-month-day, like 2030-01-31.") from None
+        raise Wrong("date") from None
 
 
 def _time(field: Field, raw: str) -> str:
@@ -200,7 +213,7 @@ def _time(field: Field, raw: str) -> str:
             raise ValueError(raw)
         time.fromisoformat(raw)
     except ValueError:
-        raise Wrong("Write a time as hours:minutes, like 09:30.") from None
+        raise Wrong("time") from None
     seconds = "" if match[1] else ":00"
     return f"{raw[:5]}{match[1] or ''}{seconds}{match[3] or 'Z'}"
 
@@ -211,7 +224,7 @@ def _datetime(field: Field, raw: str) -> str:
             raise ValueError(raw)
         moment = datetime.fromisoformat(raw.upper())
     except ValueError:
-        raise Wrong("Write a date and time, like 2030-01-31T09:30:00Z.") from None
+        raise Wrong("datetime") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     words = moment.isoformat()
@@ -220,22 +233,19 @@ def _datetime(field: Field, raw: str) -> str:
 
 def _json(field: Field, raw: str) -> Any:
     def refuse(word: str) -> NoReturn:
-        raise Wrong(f"{word} is not JSON.")
+        raise Wrong("json_word", word=word)
 
     if len(raw) > _JSON_LENGTH:
-        raise Wrong(f"Write at most {_JSON_LENGTH:,} characters.")
+        raise Wrong("json_length", count=_JSON_LENGTH)
     try:
         value = json.loads(raw, parse_constant=refuse)
         raw.encode()
     except json.JSONDecodeError as error:
-        raise Wrong(
-            f"This is not JSON: line {error.lineno}, column {error.colno}. "
-            'Texts need quotes, like "this".'
-        ) from None
+        raise Wrong("json_syntax", line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError):
-        raise Wrong("This JSON can't be read: it is nested too deeply or too large.") from None
+        raise Wrong("json_limit") from None
     if _depth(value) > _JSON_DEPTH:
-        raise Wrong(f"Nest at most {_JSON_DEPTH} levels.")
+        raise Wrong("json_depth", count=_JSON_DEPTH)
     return value
 
 

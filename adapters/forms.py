@@ -29,6 +29,7 @@ from adapters.form_schema import (
     type_of,
     without_null,
 )
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Field, Form
 
 __all__ = [
@@ -51,10 +52,11 @@ def form_from_schema(
     schema: Any,
     *,
     title: str,
-    submit: str = "Send",
+    submit: str = "",
     intro: str = "",
     base: tuple[str, ...] = (),
     value: Any = MISSING,
+    words: Words = ENGLISH,
 ) -> Form:
     """The form that asks for an answer to `schema`. Never raises on a JSON value.
 
@@ -63,45 +65,49 @@ def form_from_schema(
     constants, so an edit loses nothing.
     """
     label = text(schema.get("title")) if isinstance(schema, dict) else ""
-    asked = _Asked(root=schema)
-    asked.add(base, label or "Answer", "", value)
-    return _form(asked, title=title, submit=submit, intro=intro)
+    asked = _Asked(root=schema, words=words)
+    asked.add(base, label or words("form.answer"), "", value)
+    return _form(asked, title=title, submit=submit or words("form.send"), intro=intro)
 
 
 def form_from_questions(
-    questions: Sequence[Mapping[str, Any]], *, title: str, intro: str = ""
+    questions: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    intro: str = "",
+    words: Words = ENGLISH,
 ) -> Form:
     """The form of a clarification: question `q` is answered at `("answers", q["id"])`.
 
     A question without a schema is answered in text. Each question's schema stands for itself: its
     `#` is its own root.
     """
-    asked = _Asked(root=True)
+    asked = _Asked(root=True, words=words)
     for question in questions:
         asked.root = question.get("schema", True)
         name = str(question.get("id", ""))
-        words = text(question.get("question")) or label_of({}, name)
-        asked.add(("answers", name), words, words, MISSING)
-    return _form(asked, title=title, submit="Send", intro=intro)
+        label = text(question.get("question")) or label_of({}, name)
+        asked.add(("answers", name), label, label, MISSING)
+    return _form(asked, title=title, submit=words("form.send"), intro=intro)
 
 
 def _form(asked: _Asked, *, title: str, submit: str, intro: str) -> Form:
     fields = tuple(asked.fields)
-    return Form(title, fields, intro, submit, _web_only(fields, deep=asked.deep))
+    return Form(title, fields, intro, submit, _web_only(fields, asked.words, deep=asked.deep))
 
 
-def _web_only(fields: Sequence[Field], *, deep: bool) -> str:
+def _web_only(fields: Sequence[Field], words: Words, *, deep: bool) -> str:
     """Why a dialog can't hold these fields: one sentence, or "" when it can."""
     if any(is_secret(f.schema) for f in fields):
-        return "It asks for a secret, which must not pass through a chat."
+        return words("form.web_secret")
     if len(fields) > DIALOG_FIELDS:
-        return f"It has {len(fields)} fields, more than fit in a dialog."
+        return words("form.web_fields", count=len(fields))
     if any(len(f.choices) > DIALOG_CHOICES for f in fields):
-        return f"A field has more than {DIALOG_CHOICES} choices."
+        return words("form.web_choices", count=DIALOG_CHOICES)
     if any(_text_length(f) > DIALOG_TEXT for f in fields):
-        return f"A text is longer than {DIALOG_TEXT:,} characters."
+        return words("form.web_text", count=f"{DIALOG_TEXT:,}")
     if deep:
-        return "Its answer is nested too deeply for a dialog."
+        return words("form.web_deep")
     return ""
 
 
@@ -129,6 +135,7 @@ class _Asked:
     """The fields found so far. `root` is what `#` means in the schema being walked."""
 
     root: Any
+    words: Words
     fields: list[Field] = field(default_factory=list)
     deep: bool = False
 
@@ -146,7 +153,7 @@ class _Asked:
                 return
             del self.fields[start:]
             schema, self.deep = None, True
-        self._append(leaf(schema, self.root, Place(path, prefixes[:-1], True), label, value))
+        self._append(self._leaf(schema, Place(path, prefixes[:-1], True), label, value))
 
     def _object(self, schema: Schema, at: Place, value: Any, level: int) -> None:
         properties: dict[str, Any] = schema["properties"]
@@ -172,7 +179,7 @@ class _Asked:
         schema = resolve(child, self.root)
         label = label_of(schema or {}, at.path[-1])
         if schema is None or schema.get("readOnly") is True:
-            self._append(leaf(schema, self.root, at, label, value))
+            self._append(self._leaf(schema, at, label, value))
             return
         real, nullable = without_null(schema, self.root)
         keeps = value is MISSING or value is ABSENT or isinstance(value, dict)
@@ -190,7 +197,10 @@ class _Asked:
             if len(self.fields) > before:
                 return
         self.deep = self.deep or (_is_flat(real) and level >= NESTING)
-        self._append(leaf(schema, self.root, at, label, value))
+        self._append(self._leaf(schema, at, label, value))
+
+    def _leaf(self, schema: Schema | None, at: Place, label: str, value: Any) -> Field | None:
+        return leaf(schema, self.root, at, label, value, self.words)
 
     def _append(self, made: Field | None) -> None:
         if made is not None:

@@ -62,6 +62,7 @@ class Field:
     maximum: float | int | None = None
     max_items: int | None = None
     group: str = ""  # heading of the nested object that it belongs to
+    picker: str = ""  # a text or list whose values are options of this picker
     schema: dict[str, Any] = field(default_factory=dict)
 
 
@@ -103,16 +104,27 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """How somebody is spoken to: a language that there is a catalogue of, and an IANA time zone."""
+
+    locale: str = "en"
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     """Somebody as a channel knows them, never as the host does.
 
     `id` is the channel's own key: `T01/U01` for Slack, an address for email, a handle's holder for
-    the web.
+    the web. `locale` (a tag or an Accept-Language header) and `zone` are what the channel knows of
+    how they like to be spoken to; what the people directory says goes before them.
     """
 
     channel: str
     id: str
     name: str = ""
+    locale: str = ""
+    zone: str = ""
 
 
 CardState = Literal["open", "resolved", "cancelled", "expired"]
@@ -124,6 +136,7 @@ class Card:
 
     `outcome` is empty while the card is open, and then one sentence in words ("Approved by ada").
     `version` rises with every change of the interrupt: a click that carries an older one is stale.
+    `reader` is whom its own words (labels, outcomes) are for; times are drawn in their zone.
     """
 
     interrupt_id: str
@@ -137,6 +150,9 @@ class Card:
     actions: tuple[Action, ...] = ()
     form: Form | None = None  # the answers of a question
     edit_form: Form | None = None  # the artifact of an approval that may be edited, prefilled
+    refine_form: Form | None = None  # what should change, and where
+    asked: int = 0  # how many questions were asked about it
+    discussion: tuple[Fact, ...] = ()  # what was asked about it lately: who, and their words
     progress: str = ""  # "1 of 2 approvals"
     deadline: datetime | None = None
     at_deadline: str = ""  # what happens then
@@ -146,6 +162,7 @@ class Card:
     reason: str = ""  # what the decider added in words
     link: str = ""  # the web page of this card
     reference: str = ""  # short id for people: last 8 of the interrupt id
+    reader: Reader = Reader()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from config.people import Person
+from config.inputs import Capture, ContractSettings, Kortyx, PickerSettings, with_kortyx_names
+from config.people import Group, Locale, Person, Zone
+from schemas.contracts import ContractName
 from schemas.versions import DEFAULT_VERSION, ProtocolVersion
 
 
@@ -80,22 +82,107 @@ class Redis(Section):
 
 
 class Slack(Section):
-    """A Slack app. With an app token Sayso connects by Socket Mode and needs no public address."""
+    """A Slack app. With an app token Sayso connects by Socket Mode and needs no public address.
+
+    With `client_id` and `client_secret` it can be installed in several workspaces; `workspaces` may do so
+    without an install link of the operator's. `staleness_seconds`: how old what Slack said of people and
+    groups may be at a decision. `quiet_hours`: when nobody is named in a reminder, in their own zone.
+    """
 
     bot_token: SecretStr | None = None
     signing_secret: SecretStr | None = None
     previous_signing_secret: SecretStr | None = None
     app_token: SecretStr | None = None
     api_url: Annotated[str, Field(pattern=r"^https?://\S+$")] = "https://slack.com/api/"
+    pace: Annotated[float, Field(ge=0.1, le=1000)] = 1.0
+    client_id: Annotated[str, Field(pattern=r"^[0-9.]{0,64}$")] = ""
+    client_secret: SecretStr | None = None
+    workspaces: frozenset[Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{2,20}$")]] = frozenset()
+    match_email: bool = True
+    staleness_seconds: Annotated[int, Field(ge=5, le=3600)] = 60
+    reminders: bool = True
+    quiet_hours: Annotated[
+        str, Field(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")
+    ] = "22:00-07:00"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is an app: one workspace's token, or the credentials to be installed with."""
+        return self.bot_token is not None or bool(self.client_id)
+
+
+class EmailInbound(Section):
+    """Replies by mail. Nothing comes in until `address` and one way in are set.
+
+    `address`: where replies arrive: a domain whose every address is ours (`r.example.com`) or one
+    mailbox that takes a plus (`sayso@example.com`). `policy`: how far a reply may go. Deciding asks for
+    an authenticated sender, by our own mail server's word (`authserv_id`), by DKIM computed here
+    (`dkim`), or by SES's verdict. Ways in: `smtp`, `lmtp` (`host:port`, or `unix:/path`), `imap_url`, and
+    the webhooks of a provider.
+    """
+
+    address: Annotated[str, Field(max_length=254)] = ""
+    policy: Literal["off", "comment", "decide"] = "decide"
+    authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,253}$")] = ""
+    dkim: bool = False
+    smtp: str = ""
+    lmtp: str = ""
+    imap_url: SecretStr | None = None
+    ses_topics: tuple[Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[^:]+:\d{12}:\S+$")], ...] = ()
+    postmark_password: SecretStr | None = None
+    mailgun_key: SecretStr | None = None
+    sendgrid_key: str = ""
+    max_bytes: Annotated[int, Field(ge=2**14, le=32 * 2**20)] = 5 * 2**20
+
+
+class Ses(Section):
+    """Mail by Amazon SES's API. `api_url` is for tests."""
+
+    region: str
+    access_key_id: str
+    secret_access_key: SecretStr
+    session_token: SecretStr = SecretStr("")
+    configuration_set: str = ""
+    api_url: str = ""
+
+
+class Postmark(Section):
+    """Mail by Postmark's API. `api_url` is for tests."""
+
+    server_token: SecretStr
+    stream: str = "outbound"
+    api_url: str = ""
+
+
+class Mailgun(Section):
+    """Mail by Mailgun's API. `api_url` is for tests."""
+
+    domain: str
+    api_key: SecretStr
+    region: Literal["us", "eu"] = "us"
+    api_url: str = ""
 
 
 class Email(Section):
-    """Outgoing mail. `smtp://` upgrades by STARTTLS (and must, unless the host is loopback)."""
+    """Outgoing mail, by one of `smtp_url`, `ses`, `postmark` and `mailgun`. `smtp://` upgrades by
+    STARTTLS (and must, unless the host is loopback). `endings`: whether those who were asked get a
+    short mail that says how it ended."""
 
     smtp_url: SecretStr | None = None
+    ses: Ses | None = None
+    postmark: Postmark | None = None
+    mailgun: Mailgun | None = None
+    endings: bool = True
+    connections: Annotated[int, Field(ge=1, le=50)] = 2
     from_: Annotated[str, Field(validation_alias=AliasChoices("from", "from_"))] = (
         "Sayso <sayso@localhost>"
     )
+    inbound: EmailInbound = EmailInbound()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is a way out."""
+        return any((self.smtp_url, self.ses, self.postmark, self.mailgun))
 
 
 class Hook(Section):
@@ -183,6 +270,9 @@ class Settings(BaseSettings):
     data_dir: Path = Path("./var")
     tenant: Annotated[str, Field(pattern=r"^[A-Za-z0-9._~-]{1,128}$")] = "main"
     notify: Annotated[tuple[str, ...], NoDecode] = ()
+    locale: Annotated[Locale, Field(min_length=2)] = "en"
+    timezone: Annotated[Zone, Field(min_length=1)] = "UTC"
+    fallback: Annotated[tuple[str, ...], NoDecode] = ()
     store: StoreSettings = StoreSettings()
     redis: Redis = Redis()
     slack: Slack = Slack()
@@ -194,8 +284,14 @@ class Settings(BaseSettings):
     tokens: TokenKeys = TokenKeys()
     api_keys: tuple[ApiKey, ...] = ()
     people: tuple[Person, ...] = ()
+    groups: dict[Annotated[str, Field(pattern=r"^[^\s:]{1,256}$")], Group] = {}
+    encryption_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     relaxations: dict[Literal["approver-lists"], Annotated[str, Field(min_length=8)]] = {}
     workflows: Path | None = None
+    contracts: dict[ContractName, ContractSettings] = {}
+    pickers: dict[Annotated[str, Field(pattern=r"^\S{1,256}$")], PickerSettings] = {}
+    capture: Capture = Capture()
+    kortyx: Kortyx = Kortyx()
     conformance_seed: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
@@ -210,12 +306,19 @@ class Settings(BaseSettings):
             ("bot_token", "SLACK_BOT_TOKEN"),
             ("signing_secret", "SLACK_SIGNING_SECRET"),
             ("app_token", "SLACK_APP_TOKEN"),
+            ("client_id", "SLACK_CLIENT_ID"),
+            ("client_secret", "SLACK_CLIENT_SECRET"),
         ):
             if os.environ.get(variable) and not slack.get(name):
                 slack[name] = os.environ[variable]
         return {**data, "slack": slack} if slack else data
 
-    @field_validator("notify", mode="before")
+    @model_validator(mode="before")
+    @classmethod
+    def _kortyx_names(cls, data: Any) -> Any:
+        return with_kortyx_names(data)
+
+    @field_validator("notify", "fallback", "encryption_keys", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         """`SAYSO_NOTIFY="slack:#ops, email:ada@example.com"`."""

@@ -29,13 +29,22 @@ HEADINGS = {
     "redis": "Redis",
     "slack": "Slack",
     "email": "Mail",
+    "email.ses": "Mail by Amazon SES: `[email.ses]`",
+    "email.postmark": "Mail by Postmark: `[email.postmark]`",
+    "email.mailgun": "Mail by Mailgun: `[email.mailgun]`",
+    "email.inbound": "Replies by mail: `[email.inbound]`",
     "approvals": "Who may answer",
     "protocol": "The protocol",
     "egress": "Webhooks out",
     "tokens": "Token keys",
     "hooks.<name>": "Signed webhooks in: `[hooks.<name>]`",
+    "contracts.<name>": "Contracts: `[contracts.<name>]`",
+    "pickers.<name>": "Pickers: `[pickers.<schema id>]`",
+    "capture": "What events hold",
+    "kortyx": "The kortyx profile",
     "api_keys[]": "API keys: `[[api_keys]]`",
     "people[]": "People: `[[people]]`",
+    "groups.<name>": "Groups: `[groups.<name>]`",
 }
 
 MEANING = {
@@ -43,6 +52,12 @@ MEANING = {
     "tenant": "The tenant of everything that names none: runs, API keys, webhook sources.",
     "notify": "Who is told of a request that says nothing of its own, as `channel:address`. In the "
     "environment separated by commas.",
+    "fallback": "Where an open question goes when none of its own addresses can be reached any more "
+    "(channel archived, bot removed, token revoked): the first of these, then the next.",
+    "locale": "The language of everybody of whom none is known: `en`, `de`, `fr`, `es` or `ja`.",
+    "timezone": "The time zone of everybody of whom none is known, like `Europe/Berlin`.",
+    "encryption_keys": "What seals the tokens of Slack installations, 32 characters or more each: the first "
+    "one seals, all of them open. Unset: made from `secrets.json`. In the environment separated by commas.",
     "relaxations": "Obligations relaxed for a test stage, each with its reason; `sayso certify` lists "
     "them. `approver-lists`: anybody may answer.",
     "workflows": "A folder of workflow definitions, one JSON file each: see [workflows.md](workflows.md).",
@@ -64,9 +79,58 @@ MEANING = {
     "slack.app_token": "`xapp-…`. With it Sayso connects out by Socket Mode and needs no public address. "
     "Also `SLACK_APP_TOKEN`.",
     "slack.api_url": "The Web API, for proxies and tests.",
+    "slack.pace": "How fast messages are sent, times Slack's usual rate limits: above 1 only where Slack "
+    "has granted the app more. See [slack.md](slack.md#rate-limits).",
+    "slack.client_id": "With the secret below, the app can be installed in several workspaces: see "
+    "[slack-install.md](slack-install.md). Also `SLACK_CLIENT_ID`.",
+    "slack.client_secret": "Also `SLACK_CLIENT_SECRET`.",
+    "slack.workspaces": "Workspaces and organisations (`T0123`, `E0123`) that may install it themselves. "
+    "Others need an install link: `sayso slack install-link`.",
+    "slack.match_email": "Whether an account that is in no list is known by the address that Slack has "
+    "confirmed. Guests and other companies never are.",
+    "slack.staleness_seconds": "How old what Slack said of an account, or of who is in a group, may be at a "
+    "decision. When Slack can't say, what depends on it is refused.",
+    "slack.reminders": "Whether those who have not answered are reminded in the thread of a card, at half "
+    "and at nine tenths of the time that there is.",
+    "slack.quiet_hours": "When nobody is named in a reminder, by the time zone of their account; empty: at "
+    "any time.",
     "email.smtp_url": "`smtps://user:password@host:465`, or `smtp://…:587`, which has to upgrade by "
     "STARTTLS unless the host is loopback. Setting it turns mail on.",
     "email.from": "The sender, as `Name <address>`.",
+    "email.endings": "Whether those who were asked get a short mail that says how it ended.",
+    "email.connections": "How many mails are on their way at a time.",
+    "email.ses.region": "Like `eu-central-1`. Setting the section turns mail on.",
+    "email.ses.access_key_id": "Of an IAM user or role that may `ses:SendEmail`.",
+    "email.ses.secret_access_key": "Its secret.",
+    "email.ses.session_token": "For temporary credentials.",
+    "email.ses.configuration_set": "The configuration set; turn open and click tracking off in it.",
+    "email.ses.api_url": "The API, for proxies and tests.",
+    "email.postmark.server_token": "The token of a server there. Setting the section turns mail on.",
+    "email.postmark.stream": "The message stream.",
+    "email.postmark.api_url": "The API, for proxies and tests.",
+    "email.mailgun.domain": "The sending domain. Setting the section turns mail on.",
+    "email.mailgun.api_key": "A sending key of that domain.",
+    "email.mailgun.region": "Where the domain is: `us` or `eu`.",
+    "email.mailgun.api_url": "The API, for proxies and tests.",
+    "email.inbound.address": "Where replies arrive: a domain whose every address is ours (`r.example.com`) or "
+    "a mailbox that takes a plus (`sayso@example.com`). Setting it puts a Reply-To into each mail. See "
+    "[email-replies.md](email-replies.md).",
+    "email.inbound.policy": "How far a reply may go: `decide`, only `comment`, or `off`. A request may "
+    "ask for less, never for more.",
+    "email.inbound.authserv_id": "The name under which our own mail server writes Authentication-Results. "
+    "It has to remove those that come in under it.",
+    "email.inbound.dkim": "Whether DKIM is computed here, with keys from DNS.",
+    "email.inbound.smtp": "Listen for SMTP at `host:port`; behind a real mail server.",
+    "email.inbound.lmtp": "Listen for LMTP at `host:port` or `unix:/path`.",
+    "email.inbound.imap_url": "Read a mailbox: `imaps://user:password@host/INBOX`.",
+    "email.inbound.ses_topics": "SNS topics that SES publishes received mail to, as ARNs; the endpoint is "
+    "`/mail/ses`.",
+    "email.inbound.postmark_password": "The password of Postmark's inbound URL "
+    "`https://sayso:<password>@host/mail/postmark`.",
+    "email.inbound.mailgun_key": "Mailgun's webhook signing key; the route's URL is `/mail/mailgun/mime`.",
+    "email.inbound.sendgrid_key": "The public key of SendGrid's signed inbound parse; the URL is "
+    "`/mail/sendgrid`.",
+    "email.inbound.max_bytes": "The largest mail that is taken.",
     "approvals.unlisted": "Who may answer a request that lists nobody: `known` people of the directory (and "
     "whoever was sent the question or holds a link of their own), or `anyone` whom a channel lets in. "
     "`sayso dev` takes `anyone` unless it is set.",
@@ -107,16 +171,48 @@ MEANING = {
     "hooks.<name>.public_url": "The URL exactly as the provider has it. Needed where it is part of what is "
     "signed: Square, Twilio.",
     "hooks.<name>.tenant": "The tenant whose waits these events end. Unset: `tenant`.",
+    "contracts.<name>.description": "What the contract is for, in a sentence; the question of a request that "
+    "has none of its own.",
+    "contracts.<name>.schema_id": "Names the shape for those who draw it. Unset: the contract's name.",
+    "contracts.<name>.schema_version": "Its version. Raise it whenever a schema changes.",
+    "contracts.<name>.request_schema": "The JSON Schema of what is asked: a table, or the path of a JSON "
+    "file.",
+    "contracts.<name>.response_schema": "The JSON Schema of an answer: a table, or the path of a JSON file.",
+    "contracts.<name>.timeout_seconds": "How long a request may wait. Unset: `kortyx.ttl_ms`.",
+    "pickers.<name>.url": "An HTTP source: asked by GET with `q` and `limit`, or with `id` for each option "
+    "that is checked. https, or an origin of `egress.allow`.",
+    "pickers.<name>.command": "A command instead, as a list of words: it reads one JSON line "
+    "`{q, limit, ids, tenant}` and writes the options.",
+    "pickers.<name>.headers": "Headers of the request to the source, such as a token.",
+    "pickers.<name>.options": "A JMESPath from the source's answer to a list of `{id, label, description}`"
+    ". Unset: the answer itself, or its member `options`.",
+    "pickers.<name>.search": "Who looks for what was typed: the `source`, or Sayso `here`, in all that the "
+    "source lists (at most 5,000).",
+    "pickers.<name>.timeout_seconds": "How long the source may take. Slack waits for three seconds in all.",
+    "pickers.<name>.cache_seconds": "How long what the source said serves a search. An answer is always "
+    "checked anew.",
+    "capture.requests": "Whether events hold what programs ask. Off: kinds, ids and counts alone.",
+    "capture.answers": "Whether events hold what people answer. Off: who, when, and the action of an "
+    "approval.",
+    "kortyx.workflow": "The workflow of a chat that names none.",
+    "kortyx.ttl_ms": "How long a request for input may wait. Also `KORTYX_FRAMEWORK_TTL_MS`.",
+    "kortyx.wait_seconds": "How long a chat request waits for the run's next question or its end.",
+    "kortyx.late": "An answer that is too late: `refuse` it, or take its message for a `new-turn`.",
     "api_keys[].id": "The name of the program; it asks and answers under it.",
     "api_keys[].sha256": "The digest of its key: `sayso hash-key`.",
     "api_keys[].tenant": "Its tenant. Unset: `tenant`.",
     "api_keys[].scopes": "What it may do.",
+    "groups.<name>.slack": "Slack user groups whose members are in this group: `S0123`, `@handle`, or "
+    "either behind `T0123/`. See [slack-people.md](slack-people.md).",
     "people[].id": "The principal: the name that approvers lists use.",
     "people[].name": "What people are called in messages.",
     "people[].slack": "Their Slack accounts, `<team id>/<user id>`.",
     "people[].email": "Their mail addresses.",
     "people[].groups": "Their groups, looked up at each decision.",
     "people[].roles": "Their roles, looked up at each decision.",
+    "people[].locale": "Their language, like `de`. Unset: what their browser or Slack says, else `locale`.",
+    "people[].timezone": "Their time zone, like `Europe/Berlin`. Unset: what Slack says, else `timezone`.",
+    "people[].endings": "Whether they get the short mail that says how a question to them ended.",
     "people[].override": "Whether their approval may open a gate alone that allows overrides.",
 }
 

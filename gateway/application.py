@@ -17,25 +17,29 @@ from gateway import conformance, workflows
 from gateway.addresses import Addresses
 from gateway.auth import Keys
 from gateway.health import Health
-from gateway.http import PROTOCOL, envelope
+from gateway.http import PROTOCOL
 from gateway.idempotency import Idempotency
 from gateway.links import AnswerLinks
 from gateway.requests import name_request, observed
+from gateway.routes.compat.kortyx_dialect import kortyx
 from gateway.routes.discovery import DiscoveryRoutes
 from gateway.routes.events import EventRoutes
 from gateway.routes.fork import ForkRoutes
 from gateway.routes.hooks import HookRoutes
+from gateway.routes.inputs import InputRoutes
 from gateway.routes.interrupts import InterruptRoutes
 from gateway.routes.keys import KeyRoutes
 from gateway.routes.openapi import OpenApiRoutes
 from gateway.routes.own import OwnRoutes
 from gateway.routes.runs import RunRoutes
 from gateway.routes.webhooks import WebhookRoutes
-from gateway.stored_keys import presenting
+from gateway.stored_keys import recognising
 from gateway.watch import Watch
 from host.access import Access
+from host.chat_sessions import ChatSessions
 from host.coordination.port import Coordination
 from host.host import Host
+from host.registry import Contracts
 
 
 class Routed(Protocol):
@@ -58,13 +62,14 @@ class Served:
     watch: Watch
     channels: Mapping[str, Channel]
     coordination: Coordination
+    contracts: Contracts
 
 
 def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
     """The application, its event streams (to be told of a stop) and its health."""
-    stored = presenting(served.host.store.api_keys, served.host.clock)
+    recognise = recognising(served.host.store.api_keys, served.host.clock)
     app = web.Application(
-        middlewares=[observed(served.watch), envelope, stored],
+        middlewares=[observed(served.watch, recognise)],
         client_max_size=served.settings.http.max_body_bytes,
     )
     app.on_response_prepare.append(name_request)
@@ -72,6 +77,7 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
     seeded = conformance.fixtures() if served.settings.conformance_seed else []
     fixtures = workflows.ids(seeded)
     once = Idempotency(served.host, served.coordination, served.watch)
+    sessions = ChatSessions(served.host.store.documents, served.host.clock)
     events = EventRoutes(served.host, served.keys, served.settings.protocol.max_streams)
     health = Health(
         served.host.store,
@@ -96,8 +102,12 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
             served.addresses,
             served.watch,
         ),
+        InputRoutes(
+            served.host, served.keys, once, served.addresses, served.contracts, sessions
+        ),
         KeyRoutes(served.host, served.keys),
         HookRoutes(served.host, served.keys, once, wiring.remapping(served.settings)),
+        kortyx(served.settings, served.host, served.keys, served.access, sessions),
         DiscoveryRoutes(served.host.policy, protocol, fixtures),
         OpenApiRoutes(protocol),
         health,

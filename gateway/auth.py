@@ -36,7 +36,7 @@ class Caller:
 
 
 STORED: Final = web.RequestKey("caller by a stored key", Caller)
-"""Set by `gateway.stored_keys.presenting`."""
+"""Set by `gateway.stored_keys.recognising`."""
 
 
 class Keys:

@@ -5,31 +5,45 @@ A channel that is not set up is not even imported: their libraries are most of w
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapters.accounts import Roster
 from adapters.channel import Channel, Intake, Links
+from adapters.inbox import Inbox
+from adapters.languages.catalogue import closest, locales
+from adapters.views import Reader
 from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
 from config.settings import Settings
 from gateway.shelving import Filing, shelved_event
+from host.store.documents import Documents
 from host.store.shelf import ShelvedEvent
 from schemas.errors import Refusal
 
 if TYPE_CHECKING:
+    from adapters.email.app import EmailChannel
+    from adapters.email.inbound.app import Lent
+    from adapters.email.settings import EmailSettings
     from adapters.webhooks.settings import HookSource
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """What a channel is given: the way in, the answer links, dedupe, a counter of refusals."""
+    """What a channel is given: the way in, the answer links, dedupe, a counter of refusals; and for what
+    it keeps itself, the documents and the secrets that seal (the first one; the others open)."""
 
     intake: Intake
     links: Links
     first: Callable[[str, float], Awaitable[bool]]
     count: Callable[[str, str], None]
+    documents: Documents | None = None
+    sealing: tuple[str, ...] = ()
+    inbox: Inbox | None = None
+    mail: Lent | None = None
 
 
 def build(
@@ -38,13 +52,37 @@ def build(
     """The channels by name. Raises `ValueError` with the key of what is wrong."""
     web = WebSettings(public_url=public_url, secret=form_secret.encode())
     channels: list[Channel] = [WebChannel(web, doors.intake, doors.links)]
-    if settings.slack.bot_token is not None:
-        channels.append(_slack(settings, doors))
-    if settings.email.smtp_url is not None:
-        channels.append(_email(settings, public_url))
+    if settings.slack.is_on:
+        channels.append(_slack(settings, public_url, form_secret, doors))
+    if settings.email.is_on:
+        channels.append(_email(settings, public_url, doors))
     if settings.hooks:
         channels.append(_webhooks(settings, doors))
     return {channel.name: channel for channel in channels}
+
+
+def everybody(settings: Settings) -> Reader:
+    """How those are spoken to of whom nothing is known. Raises `ValueError` for a language that
+    there is no catalogue of."""
+    spoken = closest(settings.locale)
+    wrong = [p.id for p in settings.people if p.locale and not closest(p.locale)]
+    if not spoken or wrong:
+        where = f"people.{wrong[0]}.locale" if spoken else "locale"
+        raise ValueError(f"{where}: not one of the languages there are: {', '.join(locales())}")
+    return Reader(spoken, settings.timezone)
+
+
+def rosters(channels: Mapping[str, Channel]) -> dict[str, Roster]:
+    """The channels that know accounts and groups of their own."""
+    found = {name: getattr(channel, "roster", None) for name, channel in channels.items()}
+    return {name: roster for name, roster in found.items() if roster is not None}
+
+
+def sealing(settings: Settings, own: str) -> tuple[str, ...]:
+    """The secrets that seal: those of the configuration, and last one made from the gateway's own, so
+    that what was sealed before there were any still opens."""
+    derived = hashlib.sha256(b"sayso sealing\0" + own.encode()).hexdigest()
+    return (*(key.get_secret_value() for key in settings.encryption_keys), derived)
 
 
 def filing(settings: Settings) -> dict[str, Filing]:
@@ -84,12 +122,12 @@ def hook_sources(settings: Settings) -> dict[str, HookSource]:
     return sources
 
 
-def _slack(settings: Settings, doors: Doors) -> Channel:
+def _slack(settings: Settings, public_url: str, form_secret: str, doors: Doors) -> Channel:
     from adapters.slack.app import SlackChannel
+    from adapters.slack.pace import Limits
     from adapters.slack.settings import SlackSettings
 
     slack = settings.slack
-    assert slack.bot_token is not None
     signing = (slack.signing_secret, slack.previous_signing_secret)
     secrets = tuple(s.get_secret_value() for s in signing if s is not None)
     if not secrets and slack.app_token is None:
@@ -98,26 +136,82 @@ def _slack(settings: Settings, doors: Doors) -> Channel:
             "(SLACK_APP_TOKEN) for Socket Mode"
         )
     chosen = SlackSettings(
-        bot_token=slack.bot_token.get_secret_value(),
+        bot_token=slack.bot_token.get_secret_value() if slack.bot_token else "",
         signing_secrets=secrets,
         app_token=slack.app_token.get_secret_value() if slack.app_token else "",
         api_url=slack.api_url,
+        client_id=slack.client_id,
+        client_secret=slack.client_secret.get_secret_value() if slack.client_secret else "",
+        public_url=public_url,
+        workspaces=slack.workspaces,
+        install_secret=form_secret.encode(),
+        staleness=float(slack.staleness_seconds),
+        limits=Limits().times(slack.pace),
     )
-    return SlackChannel(chosen, doors.intake, doors.first)
+    installations = None
+    if slack.client_id and doors.documents is not None:
+        from adapters.slack.installations import Installations
+        from host.sealing import Sealer
+
+        sealer = Sealer(doors.sealing)
+        installations = Installations(doors.documents, sealer, lambda: time.time_ns() // 1_000_000)
+    around = None
+    if doors.inbox is not None and doors.documents is not None:
+        from adapters.slack.presence import Surroundings
+
+        locale = everybody(settings).locale
+        quiet = slack.quiet_hours
+        around = Surroundings(doors.inbox, doors.documents, _now, locale, quiet)
+    return SlackChannel(chosen, doors.intake, doors.first, installations, around)
 
 
-def _email(settings: Settings, public_url: str) -> Channel:
+def _now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def _email(settings: Settings, public_url: str, doors: Doors) -> Channel:
     from adapters.email.app import EmailChannel
-    from adapters.email.settings import EmailSettings
+    from gateway.outgoing_mail import mail_settings
 
-    assert settings.email.smtp_url is not None
-    return EmailChannel(
-        EmailSettings(
-            smtp_url=settings.email.smtp_url.get_secret_value(),
-            from_address=settings.email.from_,
-            public_url=public_url,
+    inbound = settings.email.inbound
+    chosen = mail_settings(settings, public_url)
+    channel = EmailChannel(chosen, doors.links)
+    if inbound.address and doors.mail is not None:
+        _receive(settings, channel, chosen, doors.mail)
+    return channel
+
+
+def _receive(settings: Settings, channel: EmailChannel, email: EmailSettings, lent: Lent) -> None:
+    """Give the channel its incoming half."""
+    from adapters.email.inbound.app import InboundMail
+    from adapters.email.inbound.settings import InboundSettings
+
+    inbound = settings.email.inbound
+    secret = {
+        name: found.get_secret_value() if found is not None else ""
+        for name, found in (
+            ("imap_url", inbound.imap_url),
+            ("postmark_password", inbound.postmark_password),
+            ("mailgun_key", inbound.mailgun_key),
         )
-    )
+    }
+    try:
+        chosen = InboundSettings(
+            address=inbound.address,
+            policy=inbound.policy,
+            authserv_id=inbound.authserv_id,
+            dkim=inbound.dkim,
+            smtp=inbound.smtp,
+            lmtp=inbound.lmtp,
+            ses_topics=inbound.ses_topics,
+            sendgrid_key=inbound.sendgrid_key,
+            max_bytes=inbound.max_bytes,
+            **secret,
+        )
+    except ValueError as error:
+        raise ValueError(f"email.inbound: {error}") from error
+    channel.receiving = InboundMail(chosen, email, lent, channel.send)
 
 
 Remap = Callable[[ShelvedEvent, bytes, int], ShelvedEvent]

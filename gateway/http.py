@@ -26,10 +26,12 @@ PROTOCOL: Final = web.AppKey("protocol version", str)
 VERSION_HEADER: Final = "OpenWOP-Version"
 _VERSION: Final = re.compile(r"(\d{1,9})(\.\d{1,9})?")
 _JSON: Final = "application/json"
-_OUTSIDE: Final = ("/a/", "/slack/", "/hooks/", "/host/sayso/", "/healthz", "/readyz", "/metrics")
+_OUTSIDE: Final = ("/a/", "/slack/", "/hooks/", "/host/sayso/", "/compat/", "/healthz", "/readyz", "/metrics")
 
 M = TypeVar("M", bound=BaseModel)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Recognise = Callable[[web.Request], Awaitable[None]]
+"""Finds out who sends a request."""
 
 
 def spoken(request: web.Request) -> ProtocolVersion:
@@ -89,11 +91,13 @@ def parse(model: type[M], raw: Any) -> M:
         ) from None
 
 
-@web.middleware
-async def envelope(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Outermost: refusals, aiohttp's own errors and the unexpected become envelopes."""
+async def envelope(
+    request: web.Request, handler: Handler, recognise: Recognise
+) -> web.StreamResponse:
+    """Around every handler: refusals, aiohttp's own errors and the unexpected become envelopes."""
     try:
         _check_version(request)
+        await recognise(request)
         response = await handler(request)
     except Refusal as refusal:
         response = refused(refusal)

@@ -16,11 +16,15 @@ import structlog
 from adapters.cards import card_of, form_for
 from adapters.channel import InboundEvent, Ref, Response
 from adapters.forms import errors_to_fields
-from adapters.views import Card, Form, Person, Receipt
+from adapters.languages.catalogue import DEFAULT, words_of
+from adapters.views import Card, Choice, Form, Person, Reader, Receipt
+from gateway.accounts import Accounts
 from gateway.links import AnswerLinks
 from gateway.people import People
+from gateway.picking import found_options, searchable
 from gateway.shelving import Filing, shelved_event
 from gateway.watch import Watch
+from host.decisions.eligibility import who_may
 from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, State
 from host.host import Host
@@ -30,15 +34,6 @@ from schemas.errors import Refusal
 
 log = structlog.get_logger("sayso.intake")
 
-_NOTES = {
-    "accept": "Approved. Thank you.",
-    "reject": "Rejected. Thank you.",
-    "refine": "Sent back. Thank you.",
-    "edit-accept": "Approved with your changes. Thank you.",
-    "ask": "Your question was passed on.",
-    "answer": "Sent. Thank you.",
-}
-
 
 class Intake:
     """Implements `adapters.channel.Intake`."""
@@ -47,12 +42,14 @@ class Intake:
         self,
         host: Host,
         people: People,
+        accounts: Accounts,
         links: AnswerLinks,
         filing: dict[str, Filing],
         watch: Watch,
     ) -> None:
         self._host = host
         self._people = people
+        self._accounts = accounts
         self._links = links
         self._filing = filing
         self._watch = watch
@@ -64,18 +61,22 @@ class Intake:
             return receipt
 
     async def _answer(self, response: Response) -> Receipt:
-        scope = _scope(response)
+        scope, reader = _scope(response), self._people.reader(response.person)
+        words = words_of(reader.locale)
         before = await self._host.store.replies.find(scope)
         if before is not None:
             return await self._again(before, response)
         interrupt = await self._host.store.log.interrupt(response.interrupt_id)
         if interrupt is None:
-            return Receipt(False, "This request does not exist (any more).", "not_found")
-        principal = self._people.of(response.person, interrupt)
+            return Receipt(False, words("receipt.gone"), "not_found")
+        try:
+            principal = await self._accounts.of(response.person, interrupt)
+        except Refusal as refusal:
+            return await self._refused(refusal, interrupt, response)
         value = response.value
         if response.action != "answer":
             value = {**(value if isinstance(value, dict) else {}), "action": response.action}
-        note = _NOTES[response.action]
+        note = words(f"receipt.{response.action}")
 
         def keep(_: State) -> Reply:
             return Reply(scope, "", 200, orjson.dumps({"message": note}))
@@ -87,17 +88,20 @@ class Intake:
         except AlreadyReplied as again:
             return await self._again(again.reply, response)
         except StoreUnavailable as away:
-            raise Refusal("sayso.unavailable", "Not recorded yet. Please try again.") from away
+            raise Refusal("sayso.unavailable", words("receipt.try_again")) from away
         except Refusal as refusal:
             return await self._refused(refusal, interrupt, response)
-        return Receipt(True, self._note(note, state), card=self._card(state.interrupt))
+        card = self._card(state.interrupt, reader)
+        if state.interrupt.status == "open" and card.progress and response.action != "ask":
+            note = words("receipt.vote", progress=card.progress)
+        return Receipt(True, note, card=card)
 
     async def look(self, interrupt_id: str, person: Person) -> Card | None:
         interrupt = await self._host.store.log.interrupt(interrupt_id)
         if interrupt is None:
             return None
         link = await self._links.make(interrupt_id, person)
-        return card_of(interrupt, self._people.names(), link)
+        return card_of(interrupt, self._people.names(), link, self._people.reader(person))
 
     async def turn(self, channel: str, thread_ref: Ref) -> str | None:
         found = await self._host.store.deliveries.find_thread(channel, thread_ref)
@@ -112,8 +116,21 @@ class Intake:
                     return wait.interrupt_id
         return None
 
+    async def counted(self, channel: str, dedupe: str) -> bool:
+        return await self._host.store.replies.find(_act(channel, dedupe)) is not None
+
     def form(self, card: Card, action: str) -> Form | None:
-        return form_for(card, action)
+        return searchable(form_for(card, action), self._host.options)
+
+    async def options(
+        self, interrupt_id: str, person: Person, action: str, field_id: str, query: str
+    ) -> tuple[Choice, ...]:
+        interrupt = await self._host.store.log.interrupt(interrupt_id)
+        if interrupt is None or interrupt.status != "open":
+            return ()
+        principal = await self._accounts.of(person, interrupt)
+        place, host = (action, field_id), self._host
+        return await found_options(interrupt, principal, place, query, host.options, host.policy)
 
     async def event(self, source: str, event: InboundEvent) -> str:
         shelved = shelved_event(source, self._filing[source], event, self._host.clock())
@@ -129,34 +146,51 @@ class Intake:
         card = None
         interrupt = await self._host.store.log.interrupt(response.interrupt_id)
         if interrupt is not None:
-            card = self._card(interrupt)
+            card = self._card(interrupt, self._people.reader(response.person))
         return Receipt(True, orjson.loads(kept.body)["message"], card=card)
 
     async def _refused(self, refusal: Refusal, interrupt: Interrupt, response: Response) -> Receipt:
         current = await self._host.store.log.interrupt(response.interrupt_id) or interrupt
-        card = self._card(current)
+        reader = self._people.reader(response.person)
+        words = words_of(reader.locale)
+        card = self._card(current, reader)
         errors: list[dict[str, Any]] = refusal.details.get("errors", [])
         form = form_for(card, response.action)
-        fields = errors_to_fields(form, errors) if form and errors else {}
+        fields = errors_to_fields(form, errors, words) if form and errors else {}
         log.info(
             "answer refused",
             interrupt=interrupt.interrupt_id,
             code=refusal.code,
             channel=response.person.channel,
         )
-        return Receipt(False, refusal.message, refusal.code, fields, card)
+        refusal = await self._naming(refusal, interrupt)
+        return Receipt(False, _said(refusal, reader), refusal.code, fields, card)
 
-    def _card(self, interrupt: Interrupt) -> Card:
-        return card_of(interrupt, self._people.names())
+    async def _naming(self, refusal: Refusal, interrupt: Interrupt) -> Refusal:
+        """The refusal of somebody who is in no list, with the names that people know."""
+        policy = self._host.policy
+        if refusal.code != "forbidden" or refusal.message != who_may(interrupt, policy):
+            return refusal
+        called = await self._accounts.called(interrupt)
+        return Refusal("forbidden", who_may(interrupt, policy, called))
 
-    def _note(self, note: str, state: State) -> str:
-        card = self._card(state.interrupt)
-        waiting = state.interrupt.status == "open" and card.progress
-        return f"Your vote counts. {card.progress}." if waiting else note
+    def _card(self, interrupt: Interrupt, reader: Reader) -> Card:
+        return card_of(interrupt, self._people.names(), reader=reader)
+
+
+def _said(refusal: Refusal, reader: Reader) -> str:
+    """The host's own sentence, which says most; to those who read another language, what its code
+    is called there."""
+    words, key = words_of(reader.locale), f"refused.{refusal.code}"
+    return refusal.message if reader.locale == DEFAULT or not words.has(key) else words(key)
 
 
 def _scope(response: Response) -> str:
     """Of the act alone, not of the interrupt: a reply that is delivered again, when the next turn of
     its thread is open already, is still the answer to the turn before."""
-    text = f"{response.person.channel}\0{response.dedupe}"
+    return _act(response.person.channel, response.dedupe)
+
+
+def _act(channel: str, dedupe: str) -> str:
+    text = f"{channel}\0{dedupe}"
     return "act:" + hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from aiohttp import web
@@ -25,12 +25,15 @@ from adapters.webhooks.deliver import Sender
 from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway import channels as wiring
-from gateway import conformance, stores, workflows
+from gateway import conformance, inputs, stores, workflows
+from gateway.accounts import Accounts
 from gateway.addresses import Addresses
 from gateway.application import Served, application
 from gateway.audit import AuditWorker
 from gateway.auth import Key, Keys
 from gateway.health import Health
+from gateway.inbox import Inbox
+from gateway.inboxes import Inboxes
 from gateway.intake import Intake
 from gateway.keyring import KeyringFile, follow_keys
 from gateway.links import AnswerLinks
@@ -39,6 +42,7 @@ from gateway.metrics import Metrics
 from gateway.outbound import Outbound
 from gateway.people import People
 from gateway.pump import Pump
+from gateway.reminders import Reminders
 from gateway.secrets import own_secrets
 from gateway.shelving import ShelfWorker
 from gateway.tracing import Tracing, from_environment
@@ -51,7 +55,12 @@ from host.coordination.redis import RedisCoordination
 from host.decisions.state import Policy
 from host.flows import Flows
 from host.host import Host
+from host.inbox import Inbox as OpenRequests
+from host.registry import Contracts
 from host.tokens import TokenRing
+
+if TYPE_CHECKING:
+    from adapters.email.inbound.app import Lent
 
 log = structlog.get_logger("sayso")
 
@@ -87,7 +96,9 @@ class Gateway:
 
     async def _start(self) -> None:
         settings, data = self.settings, self.settings.data_dir
-        self.workflows = workflows.load(settings.workflows)
+        named = inputs.contracts(settings)
+        ttl = settings.kortyx.ttl_ms
+        self.workflows = workflows.load(settings.workflows, named, ttl)
         if settings.conformance_seed:
             conformance.check_harmless(settings)
             self.workflows += conformance.fixtures()
@@ -110,17 +121,34 @@ class Gateway:
         wakeups = Wakeups(coordination) if settings.redis.url is not None else None
         announce = wakeups.announce if wakeups is not None else None
         self.host = Host(store, policy, _now, announce, flows=flows, observer=self.watch)
-        self.people = People(settings.people)
+        self.people = People(settings.people, wiring.everybody(settings))
         keys = KeyringFile(data)
-        self.access = Access(self.host, _ring(settings, keys, self.host.clock()), self.people)
+        accounts = _accounts(settings, self.people, policy)
+        self.access = Access(self.host, _ring(settings, keys, self.host.clock()), accounts)
         self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
-        intake = Intake(self.host, self.people, self.links, wiring.filing(settings), self.watch)
-        doors = wiring.Doors(intake, self.links, coordination.first, self._count)
+        intake = Intake(
+            self.host, self.people, accounts, self.links, wiring.filing(settings), self.watch
+        )
+        doors = wiring.Doors(
+            intake,
+            self.links,
+            coordination.first,
+            self._count,
+            store.documents,
+            wiring.sealing(settings, secrets.links),
+            Inbox(OpenRequests(self.host, settings.tenant), self.people, accounts),
+            self._receiving(intake),
+        )
         self.channels = wiring.build(settings, self.url, secrets.forms, doors)
+        accounts.rosters = wiring.rosters(self.channels)
         self.addresses = Addresses(self.channels, settings.notify)
         self.addresses.check(None)
+        self._fallback = Addresses(self.channels, settings.fallback).check(None)
         self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
         await self.egress.start()
+        if settings.pickers:
+            self.host.options = inputs.pickers(settings, self.egress)
+        self.contracts = Contracts(self.host, named, ttl)
         self._stack.push_async_callback(self.egress.stop)
         self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
         self.health = await self._serve(listening, coordination)
@@ -137,15 +165,29 @@ class Gateway:
     def _start_workers(self, coordination: RedisCoordination) -> None:
         assert self.health is not None
         for worker in (
-            Pump(self.host, self.channels, self.people, self.links, coordination, self.watch),
+            self._pump(coordination),
             Deadlines(self.host),
             ShelfWorker(self.host),
             Housekeeping(self.host),
             AuditWorker(self.host),
+            Inboxes(self.host, self.channels),
         ):
             self._work(worker.run())
+        if self.settings.slack.reminders:
+            self._work(Reminders(self.host, self.channels, self.people).run())
         self._work(self.health.watch_loop())
         self._work(self.outbound.run())
+
+    def _pump(self, coordination: RedisCoordination) -> Pump:
+        return Pump(
+            self.host,
+            self.channels,
+            self.people,
+            self.links,
+            coordination,
+            self.watch,
+            self._fallback,
+        )
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -168,6 +210,15 @@ class Gateway:
         self._stack.push_async_callback(coordination.stop)
         return coordination
 
+    def _receiving(self, intake: Intake) -> Lent | None:
+        """What mail that comes in needs; None where none does, and its libraries stay unimported."""
+        inbound = self.settings.email.inbound
+        if not inbound.address:
+            return None
+        from gateway.replies import lent
+
+        return lent(self.host, self.people, intake, self.links, inbound.policy)
+
     async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> Health:
         served = Served(
             settings=self.settings,
@@ -180,6 +231,7 @@ class Gateway:
             watch=self.watch,
             channels=self.channels,
             coordination=coordination,
+            contracts=self.contracts,
         )
         app, events, health = application(served)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_DRAIN_SECONDS)
@@ -213,7 +265,17 @@ def _policy(settings: Settings) -> Policy:
         enforce_lists="approver-lists" not in settings.relaxations,
         check_correlation=settings.conformance_seed,
         named_voters=settings.conformance_seed,
+        capture_requests=settings.capture.requests,
+        capture_answers=settings.capture.answers,
     )
+
+
+def _accounts(settings: Settings, people: People, policy: Policy) -> Accounts:
+    groups = {
+        name: tuple(f"slack:{one}" for one in group.slack)
+        for name, group in settings.groups.items()
+    }
+    return Accounts(people, policy, groups, settings.slack.match_email)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

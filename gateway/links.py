@@ -12,6 +12,7 @@ import hashlib
 import hmac
 
 from adapters.channel import Visitor
+from adapters.email import handles
 from adapters.views import Person
 from host.access import Access
 from host.store.port import Store
@@ -53,6 +54,20 @@ class AnswerLinks:
             return None
         interrupt_id, person = found
         return Visitor(interrupt_id, Person(**person), handle)
+
+    async def mail_handle(self, use: handles.Use, interrupt_id: str, person: Person) -> str:
+        """The handle of the address at which this person's replies (or bounces) arrive."""
+        handle = handles.derive(self._secret, use, interrupt_id, person.channel, person.id)
+        await self._store.links.put(
+            handles.digest(handle),
+            interrupt_id,
+            {"channel": person.channel, "id": person.id, "name": person.name},
+        )
+        return handle
+
+    async def by_mail_handle(self, handle: str) -> Visitor | None:
+        found = await self._store.links.find(handles.digest(handle))
+        return None if found is None else Visitor(found[0], Person(**found[1]), handle)
 
     async def _by_token(self, token: str) -> Visitor | None:
         try:

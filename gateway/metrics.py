@@ -57,8 +57,14 @@ class Metrics:
         )
         self._deliveries = Counter(
             "sayso_deliveries",
-            "Attempts to show a message: shown, failed, dead.",
+            "Attempts to show a message: shown, failed, dead; postponed: a rate limit's turn to wait for.",
             ["channel", "outcome"],
+            registry=registry,
+        )
+        self._dead = Counter(
+            "sayso_dead_letters",
+            "Messages that can't be shown until somebody mends the reason (a channel's own word, or other).",
+            ["channel", "reason"],
             registry=registry,
         )
         self._convergence = Histogram(
@@ -98,8 +104,12 @@ class Metrics:
         self._click.labels(channel_of(via)).observe(seconds)
 
     def delivered(self, channel: str, outcome: str) -> None:
-        """One attempt to show a message: shown, failed or dead."""
+        """One attempt to show a message: shown, failed, postponed or dead."""
         self._deliveries.labels(channel_of(channel), outcome).inc()
+
+    def died(self, channel: str, code: str) -> None:
+        """A message is dead. `code` is one of a fixed set of words, or empty."""
+        self._dead.labels(channel_of(channel), code or "other").inc()
 
     def converged(self, channel: str, seconds: float) -> None:
         """A message shows what changed so many seconds ago."""

@@ -6,17 +6,18 @@ The line holds the route's pattern and never the path, which may carry a token. 
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 import time
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from gateway import logs
-from gateway.http import Handler
+from gateway.http import Handler, Recognise, envelope
 from gateway.tracing import traceparent
 from gateway.watch import Watch, received_at
 from host.observer import asking_trace
@@ -26,11 +27,16 @@ log = structlog.get_logger("sayso.requests")
 HEADER: Final = "X-Request-Id"
 REQUEST_ID: Final = web.RequestKey("request id", str)
 _FORM: Final = re.compile(r"[A-Za-z0-9-]{8,64}")
+_PROCESS: Final = secrets.token_hex(5)
+_numbers = itertools.count(1)
 _GONE: Final = 499  # the caller hung up; no answer was sent
 
 
-def observed(watch: Watch) -> Middleware:
-    """The outermost middleware."""
+def observed(watch: Watch, recognise: Recognise) -> Middleware:
+    """The one middleware: what stands around a request is called from here, since each further middleware
+    would cost every request a chain of calls of its own."""
+
+    line = log.bind()
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -44,28 +50,28 @@ def observed(watch: Watch) -> Middleware:
         status = _GONE
         try:
             if watch.tracing.on:
-                response = await _traced(watch, parent, request, handler)
+                response = await _traced(watch, parent, request, handler, recognise)
             else:
                 asking_trace.set(parent)
-                response = await handler(request)
+                response = await envelope(request, handler, recognise)
             status = response.status
             return response
         finally:
             route = route_of(request)
             watch.metrics.requested(request.method, route, status)
-            _say(request.method, route, status, time.perf_counter() - begun)
+            _say(line, request.method, route, status, time.perf_counter() - begun)
 
     return middleware
 
 
 async def _traced(
-    watch: Watch, parent: str, request: web.Request, handler: Handler
+    watch: Watch, parent: str, request: web.Request, handler: Handler, recognise: Recognise
 ) -> web.StreamResponse:
     with watch.tracing.span(
         "request", parent, http_request_method=request.method, http_route=route_of(request)
     ) as span:
         asking_trace.set(span.traceparent)
-        response = await handler(request)
+        response = await envelope(request, handler, recognise)
         span.note(http_status_code=response.status)
         return response
 
@@ -78,9 +84,10 @@ async def name_request(request: web.BaseRequest, response: web.StreamResponse) -
 
 
 def id_of(request: web.Request) -> str:
-    """The caller's id if it is well formed (8 to 64 of A-Z a-z 0-9 -), else a new one."""
+    """The caller's id if it is well formed (8 to 64 of A-Z a-z 0-9 -), else a new one: random for this
+    process, then counted."""
     given = request.headers.get(HEADER, "")
-    return given if _FORM.fullmatch(given) else secrets.token_hex(8)
+    return given if given and _FORM.fullmatch(given) else f"{_PROCESS}{next(_numbers):08x}"
 
 
 def route_of(request: web.Request) -> str:
@@ -89,7 +96,7 @@ def route_of(request: web.Request) -> str:
     return resource.canonical if resource else "unmatched"
 
 
-def _say(method: str, route: str, status: int, seconds: float) -> None:
+def _say(line: Any, method: str, route: str, status: int, seconds: float) -> None:
     """A line a request costs as much as the request: only what failed is said at the usual level."""
-    write = log.warning if status >= 500 else log.debug
+    write = line.warning if status >= 500 else line.debug
     write("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1))

@@ -8,6 +8,7 @@ and doesn't offer it to a wait that came later.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable
@@ -32,6 +33,7 @@ log = structlog.get_logger("sayso.shelf")
 
 _UNMAPPED = "sayso.unmapped"
 _AT_ONCE = 16
+_RENEW_SECONDS = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,22 @@ class ShelfWorker:
             async with at_once:
                 return any([await self.apply(event) for event in line])
 
-        done = await asyncio.gather(*map(follow, lines.values()), return_exceptions=True)
+        holding = asyncio.create_task(self._hold(due))
+        try:
+            done = await asyncio.gather(*map(follow, lines.values()), return_exceptions=True)
+        finally:
+            holding.cancel()
         for outcome in done:
             if isinstance(outcome, BaseException):
                 raise outcome
         return any(done)
+
+    async def _hold(self, due: list[ShelvedEvent]) -> None:
+        """For as long as it takes: renew the leases of what is worked on."""
+        while True:
+            await asyncio.sleep(_RENEW_SECONDS)
+            with contextlib.suppress(StoreUnavailable):
+                await self._host.store.shelf.renew(due, self._host.clock())
 
     async def apply(self, event: ShelvedEvent) -> bool:
         """Resolve the waits of this event, or put it on the shelf. True when its state changed."""

@@ -14,10 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
 
 from gateway.auth import STORED, Caller, bearer, digest
-from gateway.http import Handler
+from gateway.http import Recognise
 from host.decisions.state import Principal, iso
 from host.store.keys import ApiKeys, StoredKey
 from host.store.records import Conflict, StoreUnavailable
@@ -55,11 +54,10 @@ async def make(
     return key, text
 
 
-def presenting(keys: ApiKeys, clock: Callable[[], int]) -> Middleware:
-    """A middleware that looks up the stored key of a request, for `gateway.auth.Keys`."""
+def recognising(keys: ApiKeys, clock: Callable[[], int]) -> Recognise:
+    """What looks up the stored key of a request, before its handler, for `gateway.auth.Keys`."""
 
-    @web.middleware
-    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def recognise(request: web.Request) -> None:
         token = bearer(request)
         if _FORM.fullmatch(token):
             found = await keys.find(digest(token))
@@ -67,9 +65,8 @@ def presenting(keys: ApiKeys, clock: Callable[[], int]) -> Middleware:
             if found is not None and found.is_good(now):
                 request[STORED] = caller_of(found)
                 await _note_use(keys, found, now // DAY_MS)
-        return await handler(request)
 
-    return middleware
+    return recognise
 
 
 def caller_of(key: StoredKey) -> Caller:

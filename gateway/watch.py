@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
+from adapters.channel import NotYet
 from gateway.metrics import Metrics
 from gateway.tracing import Span, Tracing
 from host.decisions.resolve import Answer
@@ -97,6 +98,9 @@ class Watch:
         ):
             try:
                 yield
+            except NotYet:
+                self.metrics.delivered(channel, "postponed")
+                raise
             except Exception:
                 self.metrics.delivered(channel, "failed")
                 raise

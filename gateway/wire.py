@@ -104,7 +104,9 @@ def interrupt_record(interrupt: Interrupt) -> dict[str, Any]:
     return body
 
 
-def interrupt_detail(interrupt: Interrupt, messages: list[MessageStatus]) -> dict[str, Any]:
+def interrupt_detail(
+    interrupt: Interrupt, messages: list[MessageStatus], notes: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """The record, and what an operator asks next: payload, votes, who decided, where it was shown."""
     body = interrupt_record(interrupt)
     body["payload"] = interrupt.payload
@@ -142,4 +144,6 @@ def interrupt_detail(interrupt: Interrupt, messages: list[MessageStatus]) -> dic
         }
         for m in messages
     ]
+    if notes:
+        body["notes"] = [{**note, "at": iso(note["at"])} for note in notes]
     return body

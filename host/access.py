@@ -120,7 +120,10 @@ class Access:
         interrupt, claims = await self.open(token)
         if claims.intent != "resolve":
             raise Refusal("forbidden", "This token only shows the request; it can't answer it.")
-        answer = Answer(self.bearer(interrupt, claims, token), value, "token")
+        bearer = await self._directory.at_decision(
+            self.bearer(interrupt, claims, token), interrupt
+        )
+        answer = Answer(bearer, value, "token")
         return await self._host.resolve(interrupt.interrupt_id, answer, reply)
 
     def bearer(self, interrupt: Interrupt, claims: TokenClaims, token: str) -> Principal:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import orjson
 
+from host.decisions.copies import replace
 from host.store.records import StoredEvent
 from schemas.ids import tenant_of
 

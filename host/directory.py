@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from host.decisions.state import Principal
+from host.decisions.state import Interrupt, Principal
 
 
 class Directory(Protocol):
@@ -13,3 +13,7 @@ class Directory(Protocol):
     def principal(self, principal_id: str, tenant: str) -> Principal:
         """The principal of an id, with today's groups and roles. An unknown id is a stranger
         (`known=False`), never an error."""
+
+    async def at_decision(self, principal: Principal, interrupt: Interrupt) -> Principal:
+        """The same with those groups of the request that somebody else knows the members of. Raises
+        `Refusal` (`sayso.unavailable`) when they can't say, and it depends on them."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from host import ids
 from host.decisions import workflow
 from host.decisions.evolve import evolve
+from host.decisions.session_moves import Moves, Rules
+from host.decisions.session_resume import settled
 from host.decisions.state import NewEvent, Policy, Principal, Run, State
 from host.decisions.steps import Step
 from schemas.errors import Refusal
@@ -20,11 +22,15 @@ Recorded = Callable[[str], NewEvent | None]
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Workflows by id. `notify` is where their questions go unless they say otherwise."""
+    """Workflows by id. `notify` is where their questions go unless they say otherwise.
+
+    `sessions` gives the rules of runs that are branching sessions (set by `host.branches`).
+    """
 
     workflows: Mapping[str, Workflow]
     policy: Policy
     notify: tuple[str, ...] = ()
+    sessions: Callable[[Run, int], Rules] | None = None
 
     @classmethod
     def of(
@@ -62,7 +68,9 @@ class Flows:
         now: int,
         recorded: Recorded | None = None,
     ) -> list[NewEvent]:
-        """`events`, and how the workflow goes on if they end this interrupt."""
+        """`events`, and how the workflow or the session goes on if they end this interrupt."""
+        if state.session is not None and events:
+            return self._session(state, interrupt_id, events, now)
         flow = self.workflows.get(state.run.workflow_id)
         if flow is None or not events:
             return events
@@ -70,6 +78,15 @@ class Flows:
         ended = next(i for i in after.interrupts if i.interrupt_id == interrupt_id)
         step = self._step(flow, state.run, now, recorded)
         return events + workflow.settle(flow, after, ended, step)
+
+    def _session(
+        self, state: State, interrupt_id: str, events: list[NewEvent], now: int
+    ) -> list[NewEvent]:
+        assert self.sessions is not None, "sessions are not set up"
+        moves = Moves(state, self.sessions(state.run, now))
+        moves.extend(events)
+        settled(moves, interrupt_id)
+        return moves.events
 
     def elapsed(self, state: State, now: int) -> list[NewEvent]:
         """How the workflow goes on when a delay is over; nothing if none is."""

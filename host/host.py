@@ -6,14 +6,15 @@ established by the gateway. Ids of another tenant are refused before any look-up
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from host import contracts, history, ids
+from host import children, contract_use, contracts, history, ids
+from host.checks import check_schemas, check_tenant, owner_of
 from host.decisions import forking
 from host.decisions import request as asking
+from host.decisions.eligibility import check_eligible
 from host.decisions.ending import already_resolved, cancelled_events
 from host.decisions.resolve import Answer, resolve
 from host.decisions.state import (
@@ -28,13 +29,14 @@ from host.decisions.state import (
 from host.flows import Flows
 from host.journal import Decided, Journal, MakeReply
 from host.observer import Observer, Unwatched
+from host.options import Options, check_picked
+from host.sessions import Sessions
 from host.store.port import Store
 from host.store.records import StoredEvent
 from host.waiters import Waiters
 from schemas.errors import Refusal
-from schemas.ids import tenant_of
 from schemas.payloads import CONVERSATION_KINDS, InterruptPayload
-from schemas.runs import TERMINAL, CreateRun
+from schemas.runs import EXTERNAL_WORKFLOW, TERMINAL, AskBody, CreateRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ class Host:
         self.policy = policy
         self.clock = clock
         self.observer: Observer = observer or Unwatched()
+        self.options: Options | None = None
         self.waiters = Waiters()
+        self.sessions = Sessions(store.log)
         self.journal = Journal(store, self.waiters, clock, announce)
 
     # --- runs -------------------------------------------------------------------------------------
@@ -71,7 +75,8 @@ class Host:
     async def start_run(
         self, principal: Principal, body: CreateRun, reply: MakeReply | None = None
     ) -> Run:
-        """A new run, started. Raises `Refusal` (`not_found`) for an unknown workflow."""
+        """A new run, started. Raises `Refusal`: `not_found` for an unknown workflow; `validation_error`
+        for a parent or a use of contracts that can't be."""
         self.flows.check(body.workflow_id)
         assert body.workflow_id is not None
         now = self.clock()
@@ -79,12 +84,14 @@ class Host:
             run_id=ids.bound(principal.tenant, now),
             workflow_id=body.workflow_id,
             created_at=now,
-            owner=_owner(principal),
+            owner=owner_of(principal),
             inputs=body.inputs,
             configurable=body.configurable.wire() if body.configurable else None,
             tags=tuple(body.tags or ()),
             metadata=body.metadata,
         )
+        contract_use.use_of(run.configurable)
+        await children.adopt(self, principal, run)
 
         async def load() -> State:
             return State(run)
@@ -123,10 +130,17 @@ class Host:
         outputs: dict[str, Any],
         reply: MakeReply | None = None,
     ) -> Run:
-        """How an outside program ends its own run. Raises `Refusal` (`run_terminal`)."""
+        """How an outside program ends its own run. Raises `Refusal`: `run_terminal`;
+        `run_state_conflict` when it had to ask somebody first."""
+
+        async def load() -> State:
+            state = await self._load_open(principal, run_id)
+            await contract_use.check_has_asked(self.store.log, state.run)
+            return state
+
         after = await self.journal.change(
             run_id,
-            lambda: self._load_open(principal, run_id),
+            load,
             lambda state, _: Decided(state, asking.complete_run(state, outputs)),
             reply,
         )
@@ -144,13 +158,16 @@ class Host:
         *,
         follow: bool = False,
         self_approval: bool | None = None,
+        replies: str = "",
         reply: MakeReply | None = None,
+        may_ask: Callable[[Run], Awaitable[None]] | None = None,
     ) -> Requested:
         """Ask. The same key again answers with the same interrupt, whatever its state.
 
         `notify` holds `channel:address`; with `follow` (the caller named none) a conversation's turn
-        goes where its start went. Raises `Refusal`: `validation_error`, `run_terminal`,
-        `run_state_conflict`, `not_found`, `id_tenant_mismatch`.
+        goes where its start went. `may_ask` may refuse a new question, on the run that it is decided
+        on. Raises `Refusal`: `validation_error`, `run_terminal`, `run_state_conflict`, `not_found`,
+        `id_tenant_mismatch`.
         """
         check_schemas(payload)
         wire = payload.wire()
@@ -160,6 +177,8 @@ class Host:
         async def load() -> State:
             run = await self.run(principal, run_id)
             old[:] = [i for i in [await self.store.log.by_key(run_id, payload.key)] if i]
+            if may_ask is not None and not old:
+                await may_ask(run)
             talks = await self._conversations(run.tenant, wire)
             if run.replay_of is not None and not old:
                 recorded[:] = [await history.recorded_end(self.store.log, run, payload.key)]
@@ -175,7 +194,9 @@ class Host:
             if recorded:
                 told = forking.short_circuit(recorded[0], interrupt_id, node_id, wire)
                 return Decided(state, told)
-            ask = asking.Ask(interrupt_id, node_id, wire, where, principal, self_approval)
+            ask = asking.Ask(
+                interrupt_id, node_id, wire, where, principal, self_approval, replies
+            )
             return Decided(state, asking.request(state, ask, now, self.policy))
 
         after = await self.journal.change(run_id, load, decide, reply)
@@ -186,6 +207,50 @@ class Host:
                 "question of a run, once.",
             )
         return Requested(after.interrupt, after.run, created=not old)
+
+    async def ask(
+        self,
+        principal: Principal,
+        body: AskBody,
+        payload: InterruptPayload,
+        notify: tuple[str, ...],
+        reply: MakeReply | None = None,
+    ) -> Interrupt:
+        """A new run of an outside program and its first question, in one commit.
+
+        Raises `Refusal` (`validation_error`): a later turn of a conversation has no first question.
+        """
+        check_schemas(payload)
+        now = self.clock()
+        run = Run(
+            run_id=ids.bound(principal.tenant, now),
+            workflow_id=EXTERNAL_WORKFLOW,
+            created_at=now,
+            owner=owner_of(principal),
+            inputs=body.inputs,
+            tags=tuple(body.tags or ()),
+            metadata=body.metadata,
+        )
+        wire = payload.wire()
+
+        async def load() -> State:
+            return State(run, (), await self._conversations(run.tenant, wire))
+
+        def decide(state: State, now: int) -> Decided:
+            ask = asking.Ask(
+                ids.bound(principal.tenant, now),
+                body.node_id,
+                wire,
+                notify,
+                principal,
+                body.self_approval,
+                body.replies or "",
+            )
+            started = asking.start_run(state.run, body.inputs)
+            return Decided(state, [*started, *asking.request(state, ask, now, self.policy)])
+
+        after = await self.journal.change(run.run_id, load, decide, reply)
+        return after.interrupt
 
     async def interrupt(self, principal: Principal, interrupt_id: str) -> Interrupt:
         """Raises `Refusal`: `id_tenant_mismatch`, `not_found`."""
@@ -216,6 +281,9 @@ class Host:
         `validation_error`; `StoreUnavailable`.
         """
         found = await self.interrupt(answer.principal, interrupt_id)
+        if self.options is not None and not answer.matched and found.is_open(self.clock()):
+            check_eligible(found, answer.principal, self.policy)
+            await check_picked(self.options, found, answer.value)
 
         def decide(state: State, now: int) -> Decided:
             if state.run.status in TERMINAL and state.interrupt.status == "open":
@@ -228,6 +296,8 @@ class Host:
                 found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
             )
             settled(after)
+        if after.run.due is not None:
+            self.waiters.wake("sessions")
         return after
 
     async def cancel(
@@ -241,11 +311,11 @@ class Host:
         found = await self.interrupt(principal, interrupt_id)
         name = principal.name or principal.id
 
-        def decide(state: State, _: int) -> Decided:
+        def decide(state: State, now: int) -> Decided:
             if state.interrupt.status != "open":
                 raise already_resolved(state.interrupt)
             events = cancelled_events(state.interrupt, reason, principal.id, name)
-            return Decided(state, events)
+            return Decided(state, self.flows.after(state, interrupt_id, events, now))
 
         after = await self.journal.change(
             found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
@@ -256,29 +326,23 @@ class Host:
 
     async def wait(self, principal: Principal, interrupt_id: str, seconds: float) -> Interrupt:
         """The interrupt once it is no longer open, or as it is when `seconds` are over or we stop."""
-        with self.waiters.on(interrupt_id) as changed:
-            end = asyncio.get_running_loop().time() + seconds
-            while True:
-                changed.clear()
-                found = await self.interrupt(principal, interrupt_id)
-                left = end - asyncio.get_running_loop().time()
-                if found.status != "open" or left <= 0 or self.waiters.closed:
-                    return found
-                await _wait(changed, left)
+
+        async def look() -> tuple[Interrupt, bool]:
+            found = await self.interrupt(principal, interrupt_id)
+            return found, found.status != "open"
+
+        return await self.waiters.until(interrupt_id, seconds, look)
 
     async def wait_events(
         self, run_id: str, after: int, seconds: float, limit: int = 1000
     ) -> list[StoredEvent]:
         """The run's events above `after`, as soon as there are any, or [] when `seconds` are over."""
-        with self.waiters.on(run_id) as changed:
-            end = asyncio.get_running_loop().time() + seconds
-            while True:
-                changed.clear()
-                found = await self.store.log.events(run_id, after, limit)
-                left = end - asyncio.get_running_loop().time()
-                if found or left <= 0 or self.waiters.closed:
-                    return found
-                await _wait(changed, left)
+
+        async def look() -> tuple[list[StoredEvent], bool]:
+            found = await self.store.log.events(run_id, after, limit)
+            return found, bool(found)
+
+        return await self.waiters.until(run_id, seconds, look)
 
     async def load(self, run_id: str, interrupt_id: str) -> State:
         run = await self.store.log.run(run_id)
@@ -286,7 +350,7 @@ class Host:
         assert run is not None
         assert interrupt is not None
         talks = await self._conversations(run.tenant, interrupt.payload)
-        return State(run, (interrupt,), talks)
+        return State(run, (interrupt,), talks, await self.sessions.of(run))
 
     async def _conversations(
         self, tenant: str, payload: dict[str, Any]
@@ -300,43 +364,3 @@ class Host:
         run = await self.run(principal, run_id)
         loaded = [await self.store.log.interrupt(w.interrupt_id) for w in run.open]
         return State(run, tuple(i for i in loaded if i is not None))
-
-
-async def _wait(changed: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await changed.wait()
-    except TimeoutError:
-        return
-
-
-def check_tenant(principal: Principal, bound_id: str) -> None:
-    """Refuse an id of another tenant before any look-up, saying nothing about what exists."""
-    if "/" not in bound_id:
-        raise Refusal("validation_error", "Ids are tenant-bound: '<tenant>/<id>'.")
-    if tenant_of(bound_id) != principal.tenant:
-        raise Refusal("id_tenant_mismatch", "This id belongs to another tenant.")
-
-
-def check_schemas(payload: InterruptPayload) -> None:
-    """Refuse a bad JSON Schema now, not when somebody answers. Raises `Refusal`."""
-    if payload.resume_schema is not None:
-        contracts.check_schema(payload.resume_schema, where="payload.resumeSchema")
-    if payload.kind == "clarification":
-        for number, question in enumerate(payload.data.questions):
-            if question.schema_ is not None:
-                where = f"payload.data.questions.{number}.schema"
-                contracts.check_schema(question.schema_, where=where)
-    if payload.kind == "conversation.exchange" and payload.data.outcome_schema is not None:
-        contracts.check_schema(payload.data.outcome_schema, where="payload.data.outcomeSchema")
-
-
-def _owner(principal: Principal) -> dict[str, Any]:
-    subject = {
-        "issuer": "urn:sayso:api-key",
-        "subjectId": principal.id,
-        "tenant": principal.tenant,
-        "lane": "api-key",
-        "kind": "workload",
-    }
-    return {"tenant": principal.tenant, "subject": subject}

@@ -13,7 +13,7 @@ _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 
 def opaque(now: int) -> str:
     """26 characters that sort by time (`now` in ms) and can't be guessed (80 random bits)."""
-    value = (now << 80) | secrets.randbits(80)
+    value = (now << 80) | int.from_bytes(secrets.token_bytes(10))
     return "".join(_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10))
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Final, Protocol
 
+from host.decisions.copies import replace
 from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, NewEvent, State
 

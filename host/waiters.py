@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Waiters:
@@ -29,6 +32,29 @@ class Waiters:
             waiting.discard(event)
             if not waiting and self._waiting.get(topic) is waiting:
                 del self._waiting[topic]
+
+    async def until(
+        self, topic: str, seconds: float, look: Callable[[], Awaitable[tuple[T, bool]]]
+    ) -> T:
+        """What `look` finds once it says that this is enough, or when `seconds` are over or we stop.
+
+        It looks at once, and again at every change of `topic`.
+        """
+        found, enough = await look()
+        if enough or self.closed or seconds <= 0:
+            return found
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        with self.on(topic) as changed:
+            while True:
+                changed.clear()
+                found, enough = await look()
+                left = end - loop.time()
+                if enough or left <= 0 or self.closed:
+                    return found
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await changed.wait()
 
     def wake(self, topic: str) -> None:
         """Tell all who wait on `topic` to look again."""

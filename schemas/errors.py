@@ -163,6 +163,11 @@ REGISTRY: Final[dict[str, Registered]] = {
         "The gateway can't reach its store. Nothing was recorded.",
         "Send the same request again after `Retry-After` seconds.",
     ),
+    "sayso.contract_conflict": Registered(
+        409,
+        "The contract's name is the operator's, or its version is registered with other schemas.",
+        "Register what changed under a new version, or choose another name.",
+    ),
     "sayso.method_not_allowed": Registered(
         405, "The resource has no such method.", "Use a method of the `Allow` header."
     ),

@@ -16,6 +16,7 @@ from schemas import interrupt_events as interrupts
 from schemas.ids import BoundId, EventId, NodeId
 from schemas.model import Exact
 from schemas.payloads import InterruptPayload, problems
+from schemas.session_events import SESSION_EVENTS
 from schemas.versions import ProtocolVersion, is_wide
 
 TYPE: Final = (
@@ -86,7 +87,8 @@ def registry(version: ProtocolVersion) -> dict[str, TypeAdapter[Any]]:
     wide = is_wide(version)
     resolved = interrupts.InterruptResolvedWide if wide else interrupts.InterruptResolved
     suspended = interrupts.NodeSuspendedWide if wide else interrupts.NodeSuspended
-    found: dict[str, TypeAdapter[Any]] = {name: TypeAdapter(m) for name, m in _FIXED.items()}
+    fixed = _FIXED | SESSION_EVENTS
+    found: dict[str, TypeAdapter[Any]] = {name: TypeAdapter(m) for name, m in fixed.items()}
     found |= dict.fromkeys(REQUESTED_TYPES, TypeAdapter(InterruptPayload))
     found |= dict.fromkeys(RESOLVED_TYPES, TypeAdapter(resolved))
     found["node.suspended"] = TypeAdapter(suspended)

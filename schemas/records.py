@@ -70,6 +70,16 @@ class MessageRecord(Exact):
     error: Text | None = None
 
 
+class NoteRecord(Exact):
+    """What came in about it and was no answer: a reply that nobody could vouch for, a bounce."""
+
+    at: Timestamp
+    via: str
+    reason: str
+    by: Text | None = None
+    text: Text | None = None
+
+
 class InterruptDetail(InterruptRecord):
     """The record, and what an operator asks next."""
 
@@ -80,6 +90,7 @@ class InterruptDetail(InterruptRecord):
     questions: list[QuestionRecord] | None = None
     outcome: OutcomeRecord | None = None
     messages: list[MessageRecord]
+    notes: list[NoteRecord] | None = None
 
 
 class InterruptPage(Exact):

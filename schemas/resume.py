@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from schemas.model import Exact
@@ -18,18 +25,24 @@ class RefineFeedback(Exact):
     """What should change, and where."""
 
     scope: Literal["whole", "section", "items"]
-    section_path: str | None = None
-    item_ids: list[str] | None = None
+    section_path: Annotated[str | None, Field(validate_default=True)] = None
+    item_ids: Annotated[list[str] | None, Field(validate_default=True)] = None
     tags: list[str] | None = None
     text: str | None = None
 
-    @model_validator(mode="after")
-    def _place_named(self) -> RefineFeedback:
-        if self.scope == "section" and not self.section_path:
-            raise ValueError("scope 'section' needs sectionPath")
-        if self.scope == "items" and not self.item_ids:
-            raise ValueError("scope 'items' needs itemIds")
-        return self
+    @field_validator("section_path")
+    @classmethod
+    def _section_named(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if info.data.get("scope") == "section" and not value:
+            raise ValueError("scope 'section' needs sectionPath: name the section")
+        return value
+
+    @field_validator("item_ids")
+    @classmethod
+    def _items_named(cls, value: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        if info.data.get("scope") == "items" and not value:
+            raise ValueError("scope 'items' needs itemIds: name the items")
+        return value
 
 
 class ApprovalResume(BaseModel):

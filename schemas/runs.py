@@ -102,7 +102,11 @@ class AgentDecision(Exact):
 
 
 class RequestInterrupt(Exact):
-    """Body of `POST /host/sayso/runs/{runId}/interrupts`. `payload` is checked on its own."""
+    """Body of `POST /host/sayso/runs/{runId}/interrupts`. `payload` is checked on its own.
+
+    `replies` says how far a reply by mail may go, where the gateway allows as much: no further than a
+    comment, or not at all.
+    """
 
     node_id: NodeId
     payload: dict[str, Any]
@@ -110,6 +114,17 @@ class RequestInterrupt(Exact):
         None
     )
     self_approval: bool | None = None
+    replies: Literal["off", "comment", "decide"] | None = None
+
+
+class AskBody(RequestInterrupt):
+    """Body of `POST /host/sayso/interrupts`: a first question, and the run that it begins."""
+
+    inputs: dict[str, Any] | None = None
+    tags: Annotated[list[Annotated[str, Field(max_length=256)]], Field(max_length=100)] | None = (
+        None
+    )
+    metadata: dict[str, Any] | None = None
 
 
 class MintToken(Exact):

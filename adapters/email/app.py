@@ -8,40 +8,76 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from adapters.channel import Delivery, DeliveryFailed, Ref, Shown
+from adapters.channel import Delivery, DeliveryFailed, Links, Ref, Shown
 from adapters.email import render
 from adapters.email.address import canonical
-from adapters.email.client import SmtpClient
-from adapters.email.message import Envelope, message_id, serialise
+from adapters.email.handles import Use, reply_address
+from adapters.email.message import Envelope, message_id
+from adapters.email.offers import offer_of
 from adapters.email.settings import EmailSettings
+from adapters.email.transports.choose import transport_of
+from adapters.email.transports.port import Outgoing
+from adapters.views import Person
+
+
+class Receiving(Protocol):
+    """The incoming half, where it is set up (`adapters.email.inbound`)."""
+
+    def routes(self) -> Sequence[Any]:
+        """Webhooks that bring mail."""
+
+    async def start(self) -> None:
+        """Listen."""
+
+    async def stop(self) -> None:
+        """Finish what is being taken."""
+
+    async def unreachable(self, interrupt_id: str, address: str) -> str:
+        """Why a mail about this interrupt did not and won't arrive there; "" as far as is known."""
 
 
 class EmailChannel:
-    """Email out (`adapters.channel.Channel`). Answers come in on the page that the mail links to.
+    """Email out (`adapters.channel.Channel`). Answers come in on the page that the mail links to,
+    and where `links` makes handles and `settings.place` is set, as replies.
 
-    A `Ref` is `{"messageId", "mailed", "subject"}`: the id of the mail that asked ("" when none was
-    sent), the card state that was mailed last, and the subject that holds the thread together.
+    A `Ref` is `{"messageId", "mailed", "subject"}`: the id of the mail that asked as its recipient
+    sees it ("" when none was sent), the card state that was mailed last, and the subject that holds
+    the thread together.
     """
 
     name = "email"
 
-    def __init__(self, settings: EmailSettings) -> None:
+    def __init__(
+        self,
+        settings: EmailSettings,
+        links: Links | None = None,
+    ) -> None:
         self._settings = settings
-        self._client = SmtpClient(settings)
+        self._links = links if settings.place else None
+        self._transport = transport_of(settings)
+        self.receiving: Receiving | None = None
 
     def routes(self) -> Sequence[Any]:
-        """None: nothing comes in by mail."""
-        return ()
+        """What brings mail by HTTP; nothing where none is received."""
+        return self.receiving.routes() if self.receiving is not None else ()
 
     async def start(self) -> None:
-        """Nothing to open: a connection is made for the first mail, so a mail server that is away
-        keeps nobody from starting."""
+        """Listen for what comes in. Going out opens nothing yet: a connection is made for the first
+        mail, so a mail server that is away keeps nobody from starting."""
+        if self.receiving is not None:
+            await self.receiving.start()
 
     async def stop(self) -> None:
-        """Close the kept connections."""
-        await self._client.close()
+        """Finish what is being taken, and close the kept connections."""
+        if self.receiving is not None:
+            await self.receiving.stop()
+        await self._transport.close()
+
+    async def send(self, outgoing: Outgoing) -> str:
+        """Hand over one mail that is no delivery: an acknowledgement. See `Transport.send`."""
+        return await self._transport.send(outgoing)
 
     def check_address(self, address: str) -> str:
         """One plain address, its domain in lower case. Raises `ValueError` for anything else."""
@@ -54,40 +90,69 @@ class EmailChannel:
         crash in between, the second mail has the same message id. Raises `DeliveryFailed`.
         """
         card, ref = delivery.card, delivery.ref
+        if card.state == "open" and (why := await self._unreachable(delivery)):
+            # A bounce comes long after the mail was taken: this is where it is told.
+            raise DeliveryFailed(why, permanent=True, code="undeliverable")
         if ref is None and (card.state == "open" or self._closes_thread(delivery)):
             return await self._first(delivery)
         if ref is None:
             # Decided before anybody was asked here: nobody has to hear of it.
             return Shown({"messageId": "", "mailed": card.state, "subject": ""})
         if ref.get("mailed") == "open" and card.state != "open":
-            return Shown(await self._ending(delivery, ref))
+            if await self._wants_ending(delivery):
+                ref = await self._ending(delivery, ref)
+            return Shown({**ref, "mailed": card.state})
         return Shown(ref)
+
+    async def _wants_ending(self, delivery: Delivery) -> bool:
+        quiet = delivery.address.lower() in self._settings.quiet
+        if quiet or not self._settings.endings:
+            return False
+        return not await self._unreachable(delivery)
+
+    async def _unreachable(self, delivery: Delivery) -> str:
+        if self.receiving is None:
+            return ""
+        return await self.receiving.unreachable(delivery.card.interrupt_id, delivery.address)
 
     async def _first(self, delivery: Delivery) -> Shown:
         """The mail that asks; in a conversation its first mail is the thread's root."""
-        kind: Literal["asked", "ended"] = "asked" if delivery.card.state == "open" else "ended"
-        own = self._id(delivery, kind)
-        draw = render.question if kind == "asked" else render.ending
-        mail = draw(delivery, self._settings.public_url)
+        reply = await self._handle("reply", delivery)
+        home = self._settings.public_url
+        kind: Literal["asked", "ended"]
+        if delivery.card.state == "open":
+            kind = "asked"
+            offer = offer_of(delivery.card, reply, self._settings.replies)
+            mail = render.question(delivery, home, offer)
+        else:
+            kind = "ended"
+            mail = render.ending(delivery, home, replies=bool(reply))
         parent = str((delivery.thread_ref or {}).get("messageId", ""))
-        await self._send(delivery, mail, own, parent)
-        ref = {"messageId": own, "mailed": delivery.card.state, "subject": mail.subject}
+        seen = await self._send(delivery, mail, self._id(delivery, kind), parent, reply)
+        ref = {"messageId": seen, "mailed": delivery.card.state, "subject": mail.subject}
         fresh = delivery.thread is not None and delivery.thread_ref is None
-        return Shown(ref, thread_ref={"messageId": own} if fresh else None)
+        return Shown(ref, thread_ref={"messageId": seen} if fresh else None)
 
     async def _ending(self, delivery: Delivery, ref: Ref) -> Ref:
-        mail = render.ending(delivery, self._settings.public_url)
+        reply = await self._handle("reply", delivery)
+        mail = render.ending(delivery, self._settings.public_url, replies=bool(reply))
         subject = str(ref.get("subject") or mail.subject)
         # "Re:" is the one change of a subject that keeps a thread together everywhere.
         mail = render.Mail(f"Re: {subject}", mail.text, mail.html)
-        await self._send(delivery, mail, self._id(delivery, "ended"), str(ref.get("messageId", "")))
-        return {**ref, "mailed": delivery.card.state}
+        parent = str(ref.get("messageId", ""))
+        await self._send(delivery, mail, self._id(delivery, "ended"), parent, reply)
+        return ref
 
-    async def _send(self, delivery: Delivery, mail: render.Mail, own: str, parent: str) -> None:
-        """One mail to one recipient, in the thread of its interrupt or conversation."""
+    async def _send(
+        self, delivery: Delivery, mail: render.Mail, own: str, parent: str, reply: str
+    ) -> str:
+        """One mail to one recipient, in the thread of its interrupt or conversation. Returns its id
+        as the recipient sees it."""
         name, sender = self._settings.sender
+        place = self._settings.place
         try:
             recipient = canonical(delivery.address)
+            bounces = await self._handle("bounce", delivery)
             envelope = Envelope(
                 sender_name=name,
                 sender=sender,
@@ -97,11 +162,21 @@ class EmailChannel:
                 # what still holds the thread together.
                 references=(self._root(delivery), *([parent] if parent else [])),
                 in_reply_to=parent,
+                reply_to=reply_address(reply, place) if reply else "",
+                bounces_to=reply_address(bounces, place) if bounces else "",
+                language=delivery.card.reader.locale,
             )
-            message = serialise(mail, envelope, datetime.now(UTC))
+            return await self._transport.send(Outgoing(mail, envelope, datetime.now(UTC)))
         except ValueError as unfit:
             raise DeliveryFailed(f"the mail can't be written: {unfit}", permanent=True) from unfit
-        await self._client.send(recipient, message)
+
+    async def _handle(self, use: Use, delivery: Delivery) -> str:
+        """The handle of the address at which replies (or bounces) of this mail arrive; "" where
+        nothing is received, or no replies are read."""
+        if self._links is None or (use == "reply" and self._settings.replies == "off"):
+            return ""
+        person = Person("email", delivery.address)
+        return await self._links.mail_handle(use, delivery.card.interrupt_id, person)
 
     def _id(self, delivery: Delivery, kind: str) -> str:
         return message_id(self._settings.domain, kind, delivery.card.interrupt_id, delivery.address)

@@ -13,7 +13,9 @@ import aiosmtplib
 import structlog
 
 from adapters.channel import DeliveryFailed
+from adapters.email.message import Envelope
 from adapters.email.settings import EmailSettings
+from adapters.email.transports.port import Outgoing
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +32,7 @@ class _Kept:
 
 
 class SmtpClient:
-    """A small pool. A connection on which anything went wrong is never used again."""
+    """The transport of SMTP: a small pool. A connection on which anything went wrong is never used again."""
 
     def __init__(self, settings: EmailSettings) -> None:
         self._settings = settings
@@ -39,18 +41,20 @@ class SmtpClient:
         self._slots = asyncio.Semaphore(settings.connections)
         self._tls = _tls_context(settings)
 
-    async def send(self, recipient: str, message: bytes) -> None:
+    async def send(self, outgoing: Outgoing) -> str:
         """Hand one message over for one recipient. Raises `DeliveryFailed`.
 
         Once it returns the server has taken the message. When it fails half-way nobody knows, and a
         second try may send it twice; the message id is the same then.
         """
+        message = outgoing.serialised()
         async with self._slots:
             try:
                 async with asyncio.timeout(self._settings.timeout * _WHOLE):
-                    await self._send(recipient, message)
+                    await self._send(outgoing.envelope, message)
             except TimeoutError:
                 raise DeliveryFailed("the mail server takes too long") from None
+        return outgoing.envelope.message_id
 
     async def close(self) -> None:
         """Say goodbye on every kept connection."""
@@ -61,13 +65,15 @@ class SmtpClient:
             except (aiosmtplib.SMTPException, OSError):
                 smtp.close()
 
-    async def _send(self, recipient: str, message: bytes) -> None:
+    async def _send(self, envelope: Envelope, message: bytes) -> None:
         try:
             smtp = await self._connection()
         except (aiosmtplib.SMTPException, OSError) as failure:
             raise _failed("can't reach the mail server", failure) from failure
         try:
-            await smtp.sendmail(self._settings.sender[1], [recipient], message)
+            refused, _ = await smtp.sendmail(envelope.mail_from, [envelope.recipient], message)
+            for code, said in refused.values():  # no exception, while another recipient is taken
+                raise aiosmtplib.SMTPRecipientRefused(code, said, envelope.recipient)
         except (aiosmtplib.SMTPException, OSError) as failure:
             smtp.close()
             raise _failed("the mail server did not take the mail", failure) from failure

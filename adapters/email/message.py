@@ -15,7 +15,7 @@ from email.header import Header
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, formataddr
-from typing import Final
+from typing import Final, Literal
 
 from adapters.email.render import Mail
 from adapters.texts import as_utc
@@ -24,11 +24,17 @@ MAX_HEADER_LINE: Final = 998
 """RFC 5322 2.1.1, without the line end."""
 
 _LINE: Final = re.compile(r"[\x20-\x7e]*")
+_FOLD: Final = "\r\n "
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Who writes to whom, and where the mail stands in its thread."""
+    """Who writes to whom, and where the mail stands in its thread.
+
+    `reply_to` is where a reply goes, when not to the sender. `bounces_to` is the envelope's sender
+    (VERP: it says of which mail a bounce speaks), when not the sender; an acknowledgement has the
+    null sender `<>` and is `auto-replied` (RFC 3834 3.1.7).
+    """
 
     sender_name: str
     sender: str
@@ -36,6 +42,17 @@ class Envelope:
     message_id: str
     references: tuple[str, ...] = ()
     in_reply_to: str = ""
+    reply_to: str = ""
+    bounces_to: str = ""
+    automatic: Literal["auto-generated", "auto-replied"] = "auto-generated"
+    language: str = ""
+
+    @property
+    def mail_from(self) -> str:
+        """What is said after MAIL FROM."""
+        if self.automatic == "auto-replied":
+            return ""
+        return self.bounces_to or self.sender
 
 
 def message_id(domain: str, *parts: str) -> str:
@@ -45,40 +62,60 @@ def message_id(domain: str, *parts: str) -> str:
     return f"<{digest}@{domain}>"
 
 
-def serialise(mail: Mail, envelope: Envelope, date: datetime) -> bytes:
-    """The whole message, CRLF line ends. Raises `ValueError` for a header that can't be written."""
-    headers = [
-        ("From", formataddr((envelope.sender_name, envelope.sender))),
+def headers(mail: Mail, envelope: Envelope, date: datetime) -> list[tuple[str, str]]:
+    """The header fields, folded where they are long. Raises `ValueError` for one that can't be
+    written: what is no text of one line never gets into a header."""
+    found = [
+        ("From", _sender(envelope)),
         ("To", envelope.recipient),
+        ("Reply-To", envelope.reply_to),
         ("Subject", _subject(mail.subject)),
         ("Date", format_datetime(as_utc(date))),
         ("Message-ID", envelope.message_id),
         ("In-Reply-To", envelope.in_reply_to),
-        ("References", "\r\n ".join(envelope.references)),
-        # RFC 3834: no holiday notice answers this. The second one says it to Exchange.
-        ("Auto-Submitted", "auto-generated"),
-        ("X-Auto-Response-Suppress", "All"),
+        ("References", _FOLD.join(envelope.references)),
+        ("Content-Language", envelope.language),
+        # RFC 3834: no holiday notice answers this. The second one says it to Exchange; never `All`,
+        # which would silence the bounces too.
+        ("Auto-Submitted", envelope.automatic),
+        ("X-Auto-Response-Suppress", "OOF, AutoReply"),
     ]
-    head = "".join(_header(name, value) for name, value in headers if value)
+    for name, value in found:
+        _check(name, value)
+    return [(name, value) for name, value in found if value]
+
+
+def serialise(mail: Mail, envelope: Envelope, date: datetime) -> bytes:
+    """The whole message, CRLF line ends. Raises `ValueError` for a header that can't be written."""
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers(mail, envelope, date))
     return head.encode("ascii") + _content(mail, envelope.message_id)
+
+
+def _sender(envelope: Envelope) -> str:
+    name = envelope.sender_name
+    if name.isascii():
+        return formataddr((name, envelope.sender))
+    return f"{_words(name, 'From')} <{envelope.sender}>"
 
 
 def _subject(text: str) -> str:
     """The subject as a header value: ASCII as it is, else encoded words of at most 75 columns."""
     if text.isascii() and len(text) < 200:
         return text
-    return Header(text, "utf-8", maxlinelen=76, header_name="Subject").encode(linesep="\r\n")
+    return _words(text, "Subject")
 
 
-def _header(name: str, value: str) -> str:
-    """One header. The only line break in it is a fold that was made here: CRLF and a space."""
-    written = f"{name}: {value}"
-    for line in written.split("\r\n "):
+def _words(text: str, name: str) -> str:
+    return Header(text, "utf-8", maxlinelen=76, header_name=name).encode(linesep="\r\n")
+
+
+def _check(name: str, value: str) -> None:
+    """The only line break in a header is a fold that was made here: CRLF and a space."""
+    for line in f"{name}: {value}".split(_FOLD):
         if not _LINE.fullmatch(line) or len(line) >= MAX_HEADER_LINE:
             raise ValueError(
                 f"the {name} header can't be written: it is too long or not plain text"
             )
-    return f"{written}\r\n"
 
 
 def _content(mail: Mail, seed: str) -> bytes:

@@ -13,7 +13,8 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from aiohttp import web
@@ -23,14 +24,28 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
-from adapters.channel import Delivery, Intake, Shown
+from adapters.channel import Delivery, Intake, Ref, Shown
+from adapters.reminders import Reminder
+from adapters.slack.acks import Ack
 from adapters.slack.client import SlackClient, SlackFailed, quiet_logger
-from adapters.slack.inbound import Ack, Dedupe, Inbound
+from adapters.slack.commands import form_body
+from adapters.slack.desk import Desk
+from adapters.slack.directory import SlackRoster
+from adapters.slack.inbound import Dedupe, Inbound
 from adapters.slack.inflight import InFlight
+from adapters.slack.install import Exchange, Install
+from adapters.slack.installations import Installations
+from adapters.slack.options import suggest
+from adapters.slack.origin import candidates, split_address
 from adapters.slack.outbound import Outbound, canonical_address
+from adapters.slack.presence import Surroundings, make
+from adapters.slack.receive import map_of
+from adapters.slack.rotation import Rotation
 from adapters.slack.settings import SlackSettings
 from adapters.slack.socket_mode import SocketMode
 from adapters.slack.verify import MAX_BODY, SlackRequestRefused, Verifier
+from adapters.slack.workspaces import Workspace, Workspaces
+from host.store.records import StoreUnavailable
 
 _log = logging.getLogger(__name__)
 
@@ -45,20 +60,38 @@ class SlackChannel:
 
     name = "slack"
 
-    def __init__(self, settings: SlackSettings, intake: Intake, dedupe: Dedupe) -> None:
+    def __init__(
+        self,
+        settings: SlackSettings,
+        intake: Intake,
+        dedupe: Dedupe,
+        installations: Installations | None = None,
+        around: Surroundings | None = None,
+    ) -> None:
         self._settings = settings
-        self._client = SlackClient(settings)
+        self._intake = intake
+        self._dedupe = dedupe
+        self._around = around
         self._inflight = InFlight()
-        self._inbound = Inbound(self._client, intake, dedupe, self._inflight, settings.default_team)
-        self._outbound = Outbound(self._client)
+        self._app = SlackClient(settings)  # for what needs no workspace's token
+        exchange = Exchange(settings, self._app)
+        rotation = Rotation(installations, exchange) if installations else None
+        self._workspaces = Workspaces(settings, self._workspace, installations, rotation)
+        self._install = (
+            Install(settings, self._app, installations, exchange, self._workspaces.adopt)
+            if installations
+            else None
+        )
+        self.roster = SlackRoster(self._workspaces, settings.staleness)
         self._verifier = Verifier(settings.signing_secrets)
         self._bolt: AsyncApp | None = None
         self._socket: SocketMode | None = None
         self._stopping = False
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """The one ingress of events and interactivity."""
-        return [web.post(PATH, self._http)]
+        """The one ingress of events and interactivity, and the way to install."""
+        installing = self._install.routes() if self._install is not None else []
+        return [web.post(PATH, self._http), *installing]
 
     @property
     def refused(self) -> dict[str, int]:
@@ -70,17 +103,15 @@ class SlackChannel:
 
         Raises `DeliveryFailed` when the token can never work; when Slack is away, goes on without.
         """
-        await self._client.open()
+        await self._app.open()
         try:
-            await self._client.identity()
-        except SlackFailed as failure:
-            if failure.permanent:
-                await self._client.close()
-                raise
-            _log.warning("slack: starting without Slack: %s", failure.reason)
+            await self._workspaces.start()
+        except SlackFailed:
+            await self._app.close()
+            raise
         self._bolt = self._wire()
         if self._settings.app_token:
-            self._socket = SocketMode(self._settings, self._client, self._bolt, self._inflight)
+            self._socket = SocketMode(self._settings, self._app, self._bolt, self._inflight)
             await self._socket.start()
 
     async def stop(self) -> None:
@@ -90,15 +121,59 @@ class SlackChannel:
             await self._socket.stop()
         if late := await self._inflight.drain(self._settings.drain):
             _log.warning("slack: %d private notes or forms were not finished at stop", late)
-        await self._client.close()
+        await self._workspaces.stop()
+        await self._app.close()
 
     async def show(self, delivery: Delivery) -> Shown:
         """Post or update the message of one interrupt. Raises `DeliveryFailed`."""
-        return await self._outbound.show(delivery)
+        workspace, address = await self._workspaces.at(delivery.address)
+        inner = replace(delivery, address=address)
+        try:
+            shown = await workspace.outbound.show(inner)
+        except SlackFailed as failure:
+            if not await self._workspaces.renewed(workspace, failure):
+                raise
+            shown = await workspace.outbound.show(inner)
+        if workspace.presence is None or delivery.thread is not None:
+            return shown
+        return replace(shown, ref=await workspace.presence.talk.follow(inner, shown.ref))
+
+    async def refresh_inboxes(self) -> None:
+        """Bring the Home tabs up to date that were opened lately. Raises `StoreUnavailable`."""
+        for workspace in self._workspaces.all():
+            if workspace.presence is not None:
+                await workspace.presence.homes.refresh()
+
+    async def quiet_until(self, account: str, now: int) -> int:
+        """When this account may be disturbed again (ms); 0: now."""
+        team, _, user = account.partition("/")
+        workspace = await self._workspaces.named(team)
+        presence = workspace.presence if workspace is not None else None
+        if presence is None or presence.quiet is None:
+            return 0
+        return presence.quiet.until((await presence.viewers.of(user)).zone, now)
+
+    async def remind(self, address: str, ref: Ref, reminder: Reminder) -> None:
+        """Remind in the thread below a card. Raises `NotYet`, `DeliveryFailed`."""
+        workspace, within = await self._workspaces.at(address)
+        if workspace.presence is not None:
+            await workspace.presence.talk.remind(within, ref, reminder)
 
     def check_address(self, address: str) -> str:
-        """`#name`, a channel id or `@` and a user id. Raises `ValueError`."""
-        return canonical_address(address)
+        """`#name`, a channel id or `@` and a user id, behind `<workspace>/` where there are several.
+        Raises `ValueError`."""
+        workspace, within = split_address(address.strip())
+        found = canonical_address(within)
+        return f"{workspace}/{found}" if workspace else found
+
+    def _workspace(self, settings: SlackSettings, team: str) -> Workspace:
+        client = SlackClient(settings)
+        inbound = Inbound(client, self._intake, self._dedupe, self._inflight, team)
+        presence = None
+        if self._around is not None:
+            presence = make(client, self._intake, self._inflight, team, self._around)
+            inbound.threads = presence.threads
+        return Workspace(client, inbound, Outbound(client), presence)
 
     async def _http(self, request: web.Request) -> web.Response:
         if self._stopping or self._bolt is None:
@@ -109,6 +184,8 @@ class SlackChannel:
         except SlackRequestRefused as refusal:
             _log.warning("slack: refused a request: %s", refusal.reason)
             return _error(refusal.status, _CODES[refusal.status], f"Refused: {refusal.reason}.")
+        if (command := form_body(request.content_type, body)) is not None:
+            return await to_aiohttp_response(await self._on_command(command))
         asked = AsyncBoltRequest(
             body=body.decode(),
             query=request.query_string,
@@ -135,8 +212,8 @@ class SlackChannel:
         bolt = AsyncApp(
             name="sayso",
             logger=quiet_logger("bolt", logging.ERROR),
-            client=self._client.web_client(None),
-            authorize=_authorizer(self._client, self._settings.bot_token),
+            client=self._app.web_client(None),
+            authorize=_authorized,
             signing_secret="",  # not read: the signature was checked over the raw bytes already
             request_verification_enabled=False,
             ssl_check_enabled=False,  # bolt would answer it before any verification
@@ -146,54 +223,92 @@ class SlackChannel:
         bolt.view_submission(_ANY)(self._on_submission)
         bolt.view_closed(_ANY)(self._on_nothing)  # closing a form is not an answer
         bolt.event(_ANY)(self._on_event)
-        bolt.shortcut(_ANY)(self._on_nothing)
+        bolt.shortcut(_ANY)(self._on_shortcut)
         bolt.options(_ANY)(self._on_options)
         bolt.command(_ANY)(self._on_command)
         return bolt
 
     async def _on_action(self, body: dict[str, Any]) -> BoltResponse:
-        return _answer(await self._inbound.click(body))
+        workspace = await self._workspaces.of(body)
+        if workspace is not None and (desk := _desk(workspace)) is not None and desk.takes(body):
+            return _answer(await desk.click(body))
+        return _answer(await workspace.inbound.click(body) if workspace else _not_here(body))
 
     async def _on_submission(self, body: dict[str, Any]) -> BoltResponse:
-        return _answer(await self._inbound.submit(body))
+        workspace = await self._workspaces.of(body)
+        if workspace is not None and (desk := _desk(workspace)) is not None and desk.takes(body):
+            return _answer(await desk.submit(body))
+        return _answer(await workspace.inbound.submit(body) if workspace else _not_here(body))
 
     async def _on_event(self, body: dict[str, Any], req: AsyncBoltRequest) -> BoltResponse:
         count = (req.headers.get("x-slack-retry-num") or ["0"])[0]
         attempt = int(count) if count.isascii() and count.isdigit() else 0
-        return _answer(await self._inbound.event(body, min(attempt, 99)))
+        try:
+            if await self._heard(body):
+                return _answer(Ack())
+        except StoreUnavailable:
+            return _answer(Ack(503))  # Slack tells it again
+        workspace = await self._workspaces.of(body)
+        if workspace is None:
+            return _answer(_not_here(body))
+        desk = _desk(workspace)
+        if desk is not None and map_of(body, "event").get("type") == "app_home_opened":
+            await desk.opened(body)
+            return _answer(Ack())
+        return _answer(await workspace.inbound.event(body, min(attempt, 99)))
+
+    async def _heard(self, body: dict[str, Any]) -> bool:
+        """Whether it was news of an installation or of people, and no word of a person."""
+        event = body.get("event")
+        if not isinstance(event, dict):
+            return False
+        revoked = event.get("tokens")
+        kind = event.get("type")
+        if kind == "app_uninstalled" or (
+            kind == "tokens_revoked" and isinstance(revoked, dict) and revoked.get("bot")
+        ):
+            await self._workspaces.removed(body)
+            return True
+        return self.roster.heard(event)
 
     async def _on_nothing(self, body: dict[str, Any]) -> BoltResponse:
         return _answer(Ack())
 
     async def _on_options(self, body: dict[str, Any]) -> BoltResponse:
-        return _answer(Ack(body={"options": []}))
+        return _answer(await suggest(self._intake, body, self._settings.default_team))
+
+    async def _on_shortcut(self, body: dict[str, Any]) -> BoltResponse:
+        workspace = await self._workspaces.of(body)
+        desk = _desk(workspace) if workspace is not None else None
+        return _answer(await desk.shortcut(body) if desk is not None else Ack())
 
     async def _on_command(self, body: dict[str, Any]) -> BoltResponse:
+        workspace = await self._workspaces.of(body)
+        if workspace is None:
+            return _answer(_not_here(body))
+        if (desk := _desk(workspace)) is not None:
+            return _answer(await desk.command(body))
         text = "Sayso has no commands: answer a request with the buttons of its message."
         return _answer(Ack(body={"response_type": "ephemeral", "text": text}))
 
 
-def _authorizer(client: SlackClient, token: str) -> Callable[[], Awaitable[AuthorizeResult]]:
-    """Our own installation, from memory: bolt would call auth.test, 300 ms of a trigger's three
-    seconds. Whether the person may do anything is asked of the host, at the decision.
-
-    A plain function, because bolt hands a method its `self` twice.
+async def _authorized() -> AuthorizeResult:
+    """Nothing is asked: bolt would call auth.test, 300 ms of a trigger's three seconds. Which
+    installation a payload belongs to is looked up from memory where it is handled, and whether the
+    person may do anything is asked of the host, at the decision.
     """
+    return AuthorizeResult(enterprise_id=None, team_id=None, bot_token="")
 
-    async def authorize() -> AuthorizeResult:
-        try:
-            found = await client.identity()
-        except SlackFailed:
-            return AuthorizeResult(enterprise_id=None, team_id=None, bot_token=token)
-        return AuthorizeResult(
-            enterprise_id=found.enterprise_id or None,
-            team_id=found.team_id,
-            bot_token=token,
-            bot_id=found.bot_id,
-            bot_user_id=found.user_id,
-        )
 
-    return authorize
+def _desk(workspace: Workspace) -> Desk | None:
+    return workspace.presence.desk if workspace.presence is not None else None
+
+
+def _not_here(body: dict[str, Any]) -> Ack:
+    """Nobody can be told anything: there is no token for that workspace."""
+    names = ", ".join(candidates(body))[:200]
+    _log.warning("slack: a payload of a workspace without an installation: %s", names)
+    return Ack()
 
 
 def _answer(ack: Ack) -> BoltResponse:

@@ -1,7 +1,7 @@
 """Small builders of Block Kit, and the two rules that hold for every text that goes into one.
 
-1. Everything from outside is `clean`ed (no bidi overrides, no invisible characters: what an
-   approver reads is what is there) and goes into `plain_text`, which Slack never parses. Where
+1. Everything from outside is `clean`ed (bidi overrides and invisible characters are made visible:
+   what an approver reads is what is there) and goes into `plain_text`, which Slack never parses. Where
    mrkdwn is needed it is escaped, `verbatim`, and without the characters that format.
 2. Slack stores `&`, `<` and `>` as entities and counts those. So lengths are counted after
    escaping, and in UTF-16 units, the longest way that a client may count.
@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 Block = dict[str, Any]
@@ -22,20 +24,40 @@ BUTTON_TEXT: Final = 75
 ELLIPSIS: Final = "…"
 
 _KEPT_CONTROLS = {"\n", "\t"}
-_JOINERS = {"\u200c", "\u200d"}  # wanted inside Persian words and emoji: kept
+_JOINERS = {"\u200c", "\u200d"}
+# Joiners are wanted inside Persian or Indic words and emoji, and nowhere else: kept after a letter
+# without case, a mark or a symbol, and visible inside a word that looks like another one.
+_JOINED = {"Lo", "Mn", "Mc", "So", "Sk"}
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # letters without a shape
+HIDDEN: Final = "\N{REPLACEMENT CHARACTER}"
+AT: Final = "\N{FULLWIDTH COMMERCIAL AT}"
+PING: Final = re.compile(r"@(?=(?:here|channel|everyone|group)\b)", re.IGNORECASE)
 _FORMATTING = str.maketrans({"`": "ˋ", "*": "∗", "_": "＿", "~": "∼"})
 
 
 def clean(text: str) -> str:
-    """`text` without control, bidi and zero-width characters and without lone surrogates."""
+    """`text` with what can't be seen made visible: control and bidi characters, zero-width ones, fillers
+    and lone surrogates become a replacement character, a run of them one. Line separators end a line.
+    """
+    if text.isascii() and text.isprintable():
+        return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char for char in text if _visible(char))
+    text = text.replace("\u2028", "\n").replace("\u2029", "\n")
+    shown: list[str] = []
+    for char in text:
+        if _visible(char, shown[-1] if shown else ""):
+            shown.append(char)
+        elif not shown or shown[-1] != HIDDEN:
+            shown.append(HIDDEN)
+    return "".join(shown)
 
 
-def _visible(char: str) -> bool:
-    if char in _KEPT_CONTROLS or char in _JOINERS:
+def _visible(char: str, before: str) -> bool:
+    if char in _KEPT_CONTROLS:
         return True
-    return unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+    if char in _JOINERS:
+        return bool(before) and unicodedata.category(before) in _JOINED
+    return char not in _FILLERS and unicodedata.category(char) not in ("Cc", "Cf", "Cs")
 
 
 def escape(text: str) -> str:
@@ -48,6 +70,13 @@ def unformatted(text: str) -> str:
     upon.
     """
     return escape(clean(text).translate(_FORMATTING))
+
+
+def spoken(text: str, limit: int) -> str:
+    """`text` as the top-level text of a message or a private note: cleaned, cut, escaped, and without a
+    word that could ping a channel. Slack reads such a text for tokens, and links bare addresses."""
+    shown = PING.sub(AT, clean(text).strip())
+    return escape(cut(shown, limit)) or "–"
 
 
 def _cost(char: str) -> int:
@@ -131,6 +160,13 @@ def fenced(text: str, limit: int) -> Block:
 def context(*elements: Block) -> Block:
     """Small print; at most ten text objects."""
     return {"type": "context", "elements": list(elements)[:10]}
+
+
+def moment(at: datetime) -> str:
+    """A moment in the reader's own zone, for a mrkdwn object; in UTC for a client that can't do that."""
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    fallback = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(at.timestamp())}^{{date_short_pretty}} {{time}}|{fallback}>"
 
 
 def button(text: str, action_id: str, *, value: str = "", url: str = "", style: str = "") -> Block:

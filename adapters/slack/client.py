@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +21,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.channel import DeliveryFailed
+from adapters.slack.pace import Pace
 from adapters.slack.render import Message
 from adapters.slack.settings import SlackSettings
 
@@ -39,29 +41,48 @@ _TRANSIENT: Final = {
     "team_added_to_org",
 }
 
+# Slack says of these that what was asked may have been done all the same.
+_UNSURE: Final = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable"}
+
 _ADVICE: Final = {
     "account_inactive": "the app was removed or its bot is deactivated; install it again",
     "channel_not_found": "no such channel, or it is private and the bot is not in it",
     "invalid_auth": "the bot token is wrong; set SLACK_BOT_TOKEN",
     "is_archived": "the channel is archived",
+    "is_inactive": "the channel is archived",
+    "message_not_found": "somebody deleted the message, and the one that was posted in its place",
     "missing_scope": "the app lacks a scope; add it and install the app again",
     "not_in_channel": "invite the bot to the channel",
+    "restricted_action": "the workspace lets nobody but its owners post there",
+    "thread_not_found": "somebody deleted the first message of the thread",
+    "token_expired": "the bot token is over; install the app again",
     "token_revoked": "the bot token was revoked; install the app again",
     "user_not_found": "no such user in this workspace",
 }
 
 
 class SlackFailed(DeliveryFailed):
-    """Slack said no, or said nothing. `error` is Slack's own word, or empty."""
+    """Slack said no, or said nothing. `error` is Slack's own word, or empty.
+
+    `unsure`: what was asked may have been done all the same. `sent=False`: it never left this machine.
+    """
 
     def __init__(
-        self, method: str, error: str, *, detail: str = "", retry_after: float | None = None
+        self,
+        method: str,
+        error: str,
+        *,
+        detail: str = "",
+        retry_after: float | None = None,
+        sent: bool = True,
     ) -> None:
         permanent = bool(error) and error not in _TRANSIENT
         advice = detail or _ADVICE.get(error, "")
         reason = f"Slack {method}: {error or 'no answer'}" + (f" ({advice})" if advice else "")
-        super().__init__(reason, permanent=permanent, retry_after=retry_after)
+        code = error if error in _ADVICE else ""
+        super().__init__(reason, permanent=permanent, retry_after=retry_after, code=code)
         self.error = error
+        self.unsure = sent and error in _UNSURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +100,7 @@ class SlackClient:
 
     def __init__(self, settings: SlackSettings) -> None:
         self._settings = settings
+        self.pace = Pace(settings.limits, time.monotonic)
         self._session: aiohttp.ClientSession | None = None
         self._web: AsyncWebClient | None = None
         self._identity: Identity | None = None
@@ -92,6 +114,10 @@ class SlackClient:
         timeout = aiohttp.ClientTimeout(total=self._settings.request_timeout)
         self._session = aiohttp.ClientSession(timeout=timeout)
         self._web = self.web_client(self._settings.bot_token)
+
+    def use(self, token: str) -> None:
+        """Call with this token from now on: the one before was exchanged for it."""
+        self._web = self.web_client(token)
 
     async def close(self) -> None:
         """Close the session."""
@@ -129,32 +155,55 @@ class SlackClient:
 
     async def call(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call one method with JSON arguments. Raises `SlackFailed`."""
+        return await self._call(method, json=arguments)
+
+    async def look(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The same for a method that reads: most of those take a query string and ignore JSON."""
+        return await self._call(method, http_verb="GET", params=arguments)
+
+    async def _call(self, method: str, **sent: Any) -> dict[str, Any]:
         if self._web is None:
             raise SlackFailed(method, "", detail="the channel is not started")
         try:
-            response = await self._web.api_call(method, json=arguments)
+            response = await self._web.api_call(method, **sent)
         except SlackApiError as error:
             raise _failed(method, error) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise SlackFailed(method, "", detail=type(error).__name__) from None
+            reached = not isinstance(error, aiohttp.ClientConnectorError)
+            raise SlackFailed(method, "", detail=type(error).__name__, sent=reached) from None
         data = response.data
         if not isinstance(data, dict):
             raise SlackFailed(method, "", detail="the answer is not JSON")
         return data
 
-    async def post(self, channel: str, message: Message, thread: str = "") -> dict[str, str]:
-        """Post a message; the answer is where it is, in the ids that an update needs."""
+    async def post(
+        self, channel: str, message: Message, thread: str = "", mark: dict[str, Any] | None = None
+    ) -> dict[str, str]:
+        """Post a message; the answer is where it is, in the ids that an update needs. `mark` is its
+        metadata, by which it can be found again. After a 429 the pace knows; nothing is repeated."""
         arguments = _message(channel, message)
         if thread:
             arguments["thread_ts"] = thread
-        found = await self.call("chat.postMessage", arguments)
+        if mark is not None:
+            arguments["metadata"] = mark
+        try:
+            found = await self.call("chat.postMessage", arguments)
+        except SlackFailed as failure:
+            if failure.retry_after is not None:
+                self.pace.post_limited(channel, failure.retry_after)
+            raise
         return {"channel": str(found["channel"]), "ts": str(found["ts"])}
 
     async def update(self, ref: dict[str, Any], message: Message) -> None:
         """Make a message of ours equal to `message`."""
         arguments = _message(str(ref["channel"]), message)
         del arguments["unfurl_links"], arguments["unfurl_media"]
-        await self.call("chat.update", {**arguments, "ts": str(ref["ts"])})
+        try:
+            await self.call("chat.update", {**arguments, "ts": str(ref["ts"])})
+        except SlackFailed as failure:
+            if failure.retry_after is not None:
+                self.pace.updates_limited(failure.retry_after)
+            raise
 
     async def private(self, channel: str, user: str, text: str, thread: str = "") -> None:
         """A note that only `user` sees, in a channel. `text` is already escaped."""
@@ -191,7 +240,7 @@ class SlackClient:
         if (known := self._names.get(user)) is not None:
             return known
         try:
-            found = (await self.call("users.info", {"user": user})).get("user") or {}
+            found = (await self.look("users.info", {"user": user})).get("user") or {}
         except SlackFailed:
             return ""
         profile = found.get("profile") or {}

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from adapters.channel import Intake, Response
 from adapters.forms import read_values
 from adapters.slack import blocks as b
-from adapters.slack import modal, receive
+from adapters.slack import changes, choices, modal, receive
+from adapters.slack.acks import Ack
 from adapters.slack.client import SlackClient, SlackFailed
 from adapters.slack.inflight import InFlight
+from adapters.slack.notes import NoteLimit
+from adapters.slack.thread_replies import CardThreads
 from adapters.views import Form, Person, Receipt
 from schemas.errors import Refusal
 
@@ -30,22 +34,10 @@ REPLY_TTL: Final = 26 * 3600.0  # "delayed events" are redelivered for 24 hours
 REDELIVERIES: Final = 3
 _NAME_PATIENCE: Final = 1.0
 
-# Refusals after which the same answer may be sent again: the form stays open with all that is in
-# it.
-_AGAIN: Final = {"sayso.unavailable", "rate_limited", "idempotency_in_flight", "internal_error"}
-
 _GONE = "This request does not exist any more. Nothing was recorded."
 _FAILED = "Something went wrong on our side and nothing was recorded. Please try again."
 _CHANGED = "The request changed while you were answering. Nothing was recorded: open it again."
 _UNKNOWN = "This button is not known any more. Look for a newer message about the request."
-
-
-@dataclass(frozen=True, slots=True)
-class Ack:
-    """The HTTP status and the JSON body that Slack gets; over a socket, 200 alone is an ack."""
-
-    status: int = 200
-    body: dict[str, Any] | None = None
 
 
 class Inbound:
@@ -58,12 +50,16 @@ class Inbound:
         self._intake = intake
         self._dedupe = dedupe
         self._inflight = inflight
+        self._notes = NoteLimit()
         self._team = team
+        self.threads: CardThreads | None = None  # replies below a card; none are read without it
 
     async def click(self, payload: Mapping[str, Any]) -> Ack:
         """A button: answer at once, or open the form that the answer needs."""
         place = receive.Place()
         try:
+            if choices.is_choice(receive.first_of(payload.get("actions")).get("action_id")):
+                return await self._chosen(payload)
             found = receive.block_actions(payload, self._team)
             if isinstance(found, receive.Ignored):
                 return Ack()
@@ -80,6 +76,42 @@ class Inbound:
             _log.exception("slack: a click could not be handled")
             self._inflight.start(self._note(place, _FAILED))
         return Ack()
+
+    async def _chosen(self, payload: Mapping[str, Any]) -> Ack:
+        """One option of a short question: the button is the whole answer."""
+        place = receive.click_place(payload)
+        person = receive.person_of(payload, self._team)
+        found = choices.pressed(payload, person.id) if person is not None else None
+        if person is None or found is None:
+            self._inflight.start(self._note(place, _UNKNOWN))
+            return Ack()
+        if not await self._dedupe(found.dedupe, CLICK_TTL):
+            return Ack()
+        sentence = await self._choose(found, person)
+        if sentence:
+            self._inflight.start(self._note(place, sentence))
+        return Ack()
+
+    async def _choose(self, found: choices.Pressed, person: Person) -> str:
+        """Empty when it counted, else what to tell the person."""
+        card = await self._look(found.interrupt_id, person)
+        if isinstance(card, Refusal):
+            return card.message
+        if card is None:
+            return _GONE
+        if card.state == "open" and not choices.matches(card.form, found):
+            return _CHANGED
+        if card.form is None:
+            return card.outcome or _CHANGED
+        values = {field.id: found.raw for field in card.form.fields}
+        value, problems = read_values(card.form, values)
+        if problems:
+            return " ".join(problems.values())
+        response = Response(
+            found.interrupt_id, person, "answer", value, found.dedupe, found.version
+        )
+        receipt = await self._answer(response)
+        return "" if receipt.ok else receipt.message
 
     async def submit(self, payload: Mapping[str, Any]) -> Ack:
         """A modal that was sent: errors beside the fields, a sentence, or nothing more to say."""
@@ -103,7 +135,10 @@ class Inbound:
         try:
             identity = await self._client.identity()
             found = receive.event(body, identity.user_id, self._team or identity.team_id)
-            if isinstance(found, receive.Ignored) or not await self._is_new(found.dedupe, attempt):
+            if isinstance(found, receive.Ignored):
+                self._changed(body)
+                return Ack()
+            if not await self._is_new(found.dedupe, attempt):
                 return Ack()
         except SlackFailed as failure:
             _log.warning("slack: an event waits for its redelivery: %s", failure.reason)
@@ -118,10 +153,22 @@ class Inbound:
             receipt = Receipt(False, _FAILED, "internal_error")
         if receipt is None or receipt.ok:
             return Ack()
-        if receipt.code in _AGAIN and attempt < REDELIVERIES:
+        if receipt.code in receive.AGAIN and attempt < REDELIVERIES:
             return Ack(503)
         self._inflight.start(self._note(found.place, receipt.message))
         return Ack()
+
+    def _changed(self, body: Mapping[str, Any]) -> None:
+        """Somebody edited or deleted what they said: an answer that was recorded stays as it was."""
+        change = receive.changed_reply(body)
+        if change is not None and self.threads is not None:
+            self._inflight.start(self._tell_of_change(change))
+
+    async def _tell_of_change(self, change: receive.Changed) -> None:
+        assert self.threads is not None
+        sentence = await self.threads.changed(change)
+        if sentence and await self._dedupe(change.dedupe, CLICK_TTL):
+            await self._note(change.place, sentence)
 
     async def _said(self, said: receive.Said) -> Receipt | None:
         """The receipt of a reply, or None when nothing waits for one in its thread."""
@@ -131,7 +178,9 @@ class Inbound:
         except Refusal as refusal:
             return Receipt(False, refusal.message, refusal.code)
         if interrupt_id is None:
-            return None
+            if self.threads is None:
+                return None
+            return await self.threads.said(said, await self._name(said.place.user))
         person = replace(said.person, name=await self._name(said.place.user))
         return await self._answer(Response(interrupt_id, person, "answer", said.text, said.dedupe))
 
@@ -152,6 +201,8 @@ class Inbound:
         action = receive.ACTIONS.get(sent.binding.action)
         if action is None:
             return _refused(sent, _CHANGED)
+        if action == "edit-accept" and (ask := changes.step(form, card, value, sent.binding)):
+            return Ack(body={"response_action": "update", "view": ask})
         receipt = await self._answer(
             Response(
                 sent.binding.interrupt_id,
@@ -167,7 +218,7 @@ class Inbound:
             return Ack(body={"response_action": "clear"})
         if receipt.field_errors:
             return _problems(form, sent, receipt.field_errors)
-        if receipt.code in _AGAIN:
+        if receipt.code in receive.AGAIN:
             return _again(sent, receipt.message)
         return _refused(sent, receipt.message)
 
@@ -249,7 +300,10 @@ class Inbound:
 
     async def _note(self, place: receive.Place, sentence: str) -> None:
         """Tell one person, and nobody else. A note that can't be delivered is logged and let go."""
-        text = b.escape(b.cut(b.clean(sentence), 2000)) or b.escape(_FAILED)
+        if not self._notes.allows(place.user, time.monotonic()):
+            _log.info("slack: one private note too many was not sent")
+            return
+        text = b.spoken(sentence or _FAILED, 2000)
         try:
             if not place.channel or not place.user:
                 raise SlackFailed("chat.postEphemeral", "no_place")

@@ -22,6 +22,9 @@ INPUT: Final = 3000
 VALUE: Final = "value"
 """The action_id of every input."""
 
+OPTION_VALUE: Final = 150
+"""Characters of an option's value."""
+
 _RADIOS: Final = 5
 _CHECKBOXES: Final = 10
 
@@ -34,6 +37,8 @@ HINTS: Final[dict[str, str]] = {
 
 def element(field: Field) -> b.Block:
     """The input element of `field`, with what is there already. Not for a constant."""
+    if field.picker:
+        return _with_placeholder(field, _external(field))
     if field.kind in ("choice", "choices", "boolean"):
         return _options(field)
     if field.kind in ("integer", "number"):
@@ -50,6 +55,31 @@ def element(field: Field) -> b.Block:
     if initial:
         found["initial_value"] = initial
     return _with_placeholder(field, found)
+
+
+def _external(field: Field) -> b.Block:
+    """A menu whose options are asked for as the person types (`block_suggestion`)."""
+    several = field.kind == "list"
+    found: b.Block = {"type": f"{'multi_' if several else ''}external_select"}
+    found["min_query_length"] = 0
+    default = field.default if isinstance(field.default, list) else [field.default]
+    texts = [one for one in default if isinstance(one, str) and 0 < len(one) <= OPTION_VALUE]
+    there = [_option(one, one, "") for one in texts] if field.has_default else []
+    if there and several:
+        found["initial_options"] = there
+    elif there:
+        found["initial_option"] = there[0]
+    if several and field.max_items and field.max_items >= max(1, len(there)):
+        found["max_selected_items"] = field.max_items
+    return found
+
+
+def suggestion(option: Choice) -> b.Block | None:
+    """One option of an external menu; None for one whose id Slack could not give back."""
+    name = str(option.value)
+    if len(name) > OPTION_VALUE or not b.clean(option.label).strip():
+        return None
+    return _option(name, option.label, option.description)
 
 
 def _limit(field: Field, found: b.Block) -> None:

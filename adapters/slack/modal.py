@@ -33,7 +33,8 @@ class Binding:
     """What a modal is about, in its `private_metadata`. Slack shows it to no one and keeps it as
     is.
 
-    `channel` and `thread` say where a private note about it goes.
+    `channel` and `thread` say where a private note about it goes. `confirmed` names the edit that the
+    person has been shown as a list of changes.
     """
 
     interrupt_id: str
@@ -41,23 +42,27 @@ class Binding:
     version: int
     channel: str = ""
     thread: str = ""
+    confirmed: str = ""
 
     def dump(self) -> str:
         """The metadata text."""
         parts = [self.interrupt_id, self.action, self.version, self.channel, self.thread]
+        if self.confirmed:
+            parts.append(self.confirmed)
         return json.dumps(parts, separators=(",", ":"))
 
     @classmethod
     def load(cls, text: str) -> Binding | None:
         """The binding in `text`, or None when this program did not write it."""
         try:
-            interrupt_id, action, version, channel, thread = json.loads(text)
-            texts = (interrupt_id, action, channel, thread)
+            interrupt_id, action, version, channel, thread, *more = json.loads(text)
+            confirmed = more[0] if more else ""
+            texts = (interrupt_id, action, channel, thread, confirmed)
         except (ValueError, TypeError, RecursionError):
             return None
         if not all(isinstance(part, str) for part in texts) or type(version) is not int:
             return None
-        return cls(interrupt_id, action, version, channel, thread)
+        return cls(interrupt_id, action, version, channel, thread, confirmed)
 
 
 def unfit(form: Form) -> str:
@@ -136,6 +141,8 @@ def values(form: Form, state: Mapping[str, Any]) -> dict[str, Any]:
         block = state.get(block_of(form, field.id))
         element = block.get(inputs.VALUE) if isinstance(block, dict) else None
         raw = inputs.raw_value(element) if isinstance(element, dict) else None
+        if field.picker and isinstance(raw, list):
+            raw = "\n".join(raw)  # as text is written that an external menu stands for
         if raw is not None:
             found[field.id] = raw
     return found
@@ -210,7 +217,8 @@ def _input(form: Form, field: Field) -> b.Block:
         "optional": not field.required,
         "element": {"action_id": inputs.VALUE, **inputs.element(field)},
     }
-    hint = " ".join(part for part in (field.hint, inputs.HINTS.get(field.kind, "")) if part)
+    own = "" if field.picker else inputs.HINTS.get(field.kind, "")
+    hint = " ".join(part for part in (field.hint, own) if part)
     if hint:
         found["hint"] = b.plain(hint, 300)
     return found

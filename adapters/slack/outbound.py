@@ -1,19 +1,19 @@
 """Card -> the message at one address. Makes what Slack shows equal to what is wanted.
 
-Slack has no idempotency key for posting. What this process has posted it remembers, so a delivery
-that is repeated because its result was not stored updates that message. What is left is a crash
-between Slack's answer and the store: then one card may stand there twice, and both lead to the
-same interrupt.
+Never waits for a rate limit: when the pace says 'not yet', so does this, and the pump comes again. Slack has
+no idempotency key for posting; see `reconcile` for what keeps a card from being posted twice. What this
+process has posted it also remembers, for a delivery that is repeated because its result was not stored.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections import OrderedDict
 from typing import Any, Final
 
-from adapters.channel import Delivery, Ref, Shown
-from adapters.slack import render
+from adapters.channel import Delivery, DeliveryFailed, NotYet, Ref, Shown
+from adapters.slack import reconcile, render
 from adapters.slack.client import SlackClient, SlackFailed
 from adapters.views import Card
 
@@ -44,99 +44,148 @@ def canonical_address(address: str) -> str:
 
 
 class Outbound:
-    """Posts and updates. One for a channel."""
+    """Posts and updates. One for a workspace."""
 
     def __init__(self, client: SlackClient) -> None:
         self._client = client
-        self._posted: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
+        self._pace = client.pace
+        self._posted: OrderedDict[tuple[str, str], Ref] = OrderedDict()
 
     async def show(self, delivery: Delivery) -> Shown:
-        """Post or update. Raises `DeliveryFailed`."""
-        link = self._link(delivery)
+        """Post or update. Raises `NotYet`, `DeliveryFailed`."""
         if delivery.thread is not None:
-            return await self._show_turn(delivery, link)
-        message = render.card(delivery.card, link)
-        known = delivery.ref or self._posted.get((delivery.card.interrupt_id, delivery.address))
-        if known is not None:
-            ref = await self._update(delivery, known, message, link)
-        else:
-            ref = await self._post(delivery, message, link)
-        return Shown(ref)
+            return await self._show_turn(delivery)
+        draw = _Draw(delivery)
+        known = await self._known(delivery)
+        if known is None:
+            return Shown(await self._post(delivery, draw))
+        return Shown(await self._update(delivery, known, draw))
 
-    def _link(self, delivery: Delivery) -> str:
-        """The card's page. A personal answer link goes into a direct message only: it is a
-        bearer's.
-        """
-        if delivery.address.startswith("@") and delivery.link:
-            return delivery.link if len(delivery.link) <= 3000 else ""
-        return delivery.card.link if len(delivery.card.link) <= 3000 else ""
+    async def _known(self, delivery: Delivery) -> Ref | None:
+        """Where its message is, as far as that is known or can be found out."""
+        who = (delivery.card.interrupt_id, delivery.address)
+        known = reconcile.place(delivery.ref) or self._posted.get(who)
+        if known is None and delivery.ref and delivery.ref.get("posting") == reconcile.CARD:
+            known = await reconcile.find(self._client, delivery.ref, who[0])
+        return known
 
-    async def _show_turn(self, delivery: Delivery, link: str) -> Shown:
-        thread, view = delivery.thread, delivery.card
-        assert thread is not None
-        root_key = (f"thread:{thread.conversation_id}", delivery.address)
-        root = delivery.thread_ref or self._posted.get(root_key)
+    async def _show_turn(self, delivery: Delivery) -> Shown:
+        root = delivery.thread_ref
         if root is None:
-            channel = await self._channel(delivery.address)
-            root = await self._client.post(channel, render.root(view, thread, link))
-            self._remember(root_key, root)
+            root = await self._root(delivery)
         opened = None if delivery.thread_ref else dict(root)
+        try:
+            return Shown(await self._turn(delivery, root), opened)
+        except DeliveryFailed as failure:
+            failure.thread_ref = opened
+            raise
+
+    async def _root(self, delivery: Delivery) -> Ref:
+        """The first message of the conversation's thread, posted when it isn't there."""
+        thread, ref = delivery.thread, delivery.ref or {}
+        assert thread is not None
+        name = thread.conversation_id
+        who = (f"thread:{name}", delivery.address)
+        if (known := self._posted.get(who)) is not None:
+            return known
+        if ref.get("posting") == reconcile.CARD and ref.get("thread"):
+            return {"channel": str(ref["channel"]), "ts": str(ref["thread"])}
+        if ref.get("posting") == reconcile.ROOT:
+            found = await reconcile.find(self._client, ref, name)
+            if found is not None:
+                return found
+        channel = await self._channel(delivery.address)
+        draw = _Draw(delivery)
+        message = render.root(delivery.card, thread, draw.link)
+        mark = reconcile.mark(reconcile.ROOT, name, delivery.card.version)
+        return await self._send(delivery, who, channel, message, mark)
+
+    async def _turn(self, delivery: Delivery, root: Ref) -> Ref:
+        thread = delivery.thread
+        assert thread is not None
+        known = await self._known(delivery)
         if not thread.prompt and not thread.closed:
-            return Shown(dict(delivery.ref or root), opened)
-        message = render.turn(view, thread, link)
-        known = delivery.ref or self._posted.get((view.interrupt_id, delivery.address))
-        if known is not None:
-            return Shown(await self._update(delivery, known, message, link, root=root), opened)
-        return Shown(await self._post(delivery, message, link, root=root), opened)
+            return dict(known or root)
+        draw = _Draw(delivery)
+        if known is None:
+            return await self._post(delivery, draw, root)
+        return await self._update(delivery, known, draw, root)
 
     async def _post(
-        self, delivery: Delivery, message: render.Message, link: str, root: Ref | None = None
+        self, delivery: Delivery, draw: _Draw, root: Ref | None = None, reposts: int = 0
     ) -> Ref:
+        card = delivery.card
         channel = str(root["channel"]) if root else await self._channel(delivery.address)
+        who = (card.interrupt_id, delivery.address)
+        mark = reconcile.mark(reconcile.CARD, card.interrupt_id, card.version)
         thread = str(root["ts"]) if root else ""
         try:
-            ref = await self._client.post(channel, message, thread)
+            ref = await self._send(delivery, who, channel, draw, mark, thread)
         except SlackFailed as failure:
             if failure.error not in _TOO_MUCH:
                 raise
-            ref = await self._client.post(channel, render.minimal(delivery.card, link), thread)
-        self._remember((delivery.card.interrupt_id, delivery.address), ref)
-        return dict(ref)
+            ref = await self._send(delivery, who, channel, draw.small(), mark, thread)
+        return {**ref, "reposts": reposts} if reposts else dict(ref)
 
-    async def _update(
+    async def _send(
         self,
         delivery: Delivery,
-        ref: Ref,
-        message: render.Message,
-        link: str,
-        root: Ref | None = None,
+        who: tuple[str, str],
+        channel: str,
+        message: render.Message | _Draw,
+        mark: dict[str, Any],
+        thread: str = "",
     ) -> Ref:
+        """Post once, when it is its turn, with the intent kept before."""
+        if wait := self._pace.post(who, channel):
+            raise NotYet("waits for its turn in the channel", wait)
+        intent = reconcile.intent(mark["event_type"], channel, time.time(), thread)
+        await _note(delivery, intent)
+        drawn = message() if isinstance(message, _Draw) else message
         try:
-            await self._client.update(ref, message)
+            ref: Ref = dict(await self._client.post(channel, drawn, thread, mark))
         except SlackFailed as failure:
+            if not failure.unsure:
+                await _note(delivery, None)
+            if failure.retry_after is not None:
+                raise NotYet(failure.reason, failure.retry_after) from None
+            raise
+        self._pace.same(channel, str(ref["channel"]))
+        self._remember(who, ref)
+        return ref
+
+    async def _update(
+        self, delivery: Delivery, ref: Ref, draw: _Draw, root: Ref | None = None
+    ) -> Ref:
+        card = delivery.card
+        who = (card.interrupt_id, delivery.address)
+        if wait := self._pace.update(who, urgent=card.state == "resolved"):
+            raise NotYet("waits for its turn among the updates", wait)
+        try:
+            await self._client.update(ref, draw())
+        except SlackFailed as failure:
+            if failure.retry_after is not None:
+                raise NotYet(failure.reason, failure.retry_after) from None
             if failure.error in _TOO_MUCH:
-                await self._client.update(ref, render.minimal(delivery.card, link))
+                await self._client.update(ref, draw.small())
             elif failure.error == "message_not_found":
-                return await self._deleted(delivery, ref, message, link, root)
+                return await self._deleted(delivery, ref, draw, root, failure)
             elif failure.error in _LOCKED:
-                await self._say_outcome(delivery.card, ref, root)
+                await self._say_outcome(card, ref, root)
             else:
                 raise
         return dict(ref)
 
     async def _deleted(
-        self,
-        delivery: Delivery,
-        ref: Ref,
-        message: render.Message,
-        link: str,
-        root: Ref | None,
+        self, delivery: Delivery, ref: Ref, draw: _Draw, root: Ref | None, failure: SlackFailed
     ) -> Ref:
-        """Somebody deleted the message: an open question is asked again, a closed one is over."""
+        """Somebody deleted the message: an open question is asked again, once; a closed one is over."""
         self._posted.pop((delivery.card.interrupt_id, delivery.address), None)
         if delivery.card.state != "open":
             return dict(ref)
-        return await self._post(delivery, message, link, root)
+        if ref.get("reposts"):
+            raise failure
+        return await self._post(delivery, draw, root, reposts=1)
 
     async def _say_outcome(self, view: Card, ref: Ref, root: Ref | None) -> None:
         """The workspace lets no message be edited (any more): say how it ended below it."""
@@ -147,13 +196,43 @@ class Outbound:
             return
         thread = str((root or ref)["ts"])
         message = render.card(view)
-        self._remember(key, await self._client.post(str(ref["channel"]), message, thread))
+        self._remember(key, dict(await self._client.post(str(ref["channel"]), message, thread)))
 
     async def _channel(self, address: str) -> str:
         direct = _USER.match(address)
         return await self._client.direct(direct[1]) if direct else address
 
-    def _remember(self, key: tuple[str, str], ref: dict[str, Any]) -> None:
+    def _remember(self, key: tuple[str, str], ref: Ref) -> None:
         self._posted[key] = ref
         while len(self._posted) > _REMEMBERED:
             self._posted.popitem(last=False)
+
+
+class _Draw:
+    """Draws a delivery's message when it is its turn: most of those that wait would be drawn in vain."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+
+    def __call__(self) -> render.Message:
+        view, thread = self._delivery.card, self._delivery.thread
+        if thread is not None:
+            return render.turn(view, thread, self.link)
+        return render.card(view, self.link)
+
+    def small(self) -> render.Message:
+        """For what Slack refused: a title and the way to the web page."""
+        return render.minimal(self._delivery.card, self.link)
+
+    @property
+    def link(self) -> str:
+        """The card's page. A personal answer link goes into a direct message only: it is a bearer's."""
+        delivery = self._delivery
+        personal = delivery.address.startswith("@") and delivery.link
+        link = delivery.link if personal else delivery.card.link
+        return link if len(link) <= 3000 else ""
+
+
+async def _note(delivery: Delivery, ref: Ref | None) -> None:
+    if delivery.note is not None and not await delivery.note(ref):
+        raise DeliveryFailed("somebody else sends it: a newer claim exists")

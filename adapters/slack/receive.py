@@ -22,6 +22,11 @@ from adapters.views import Person
 
 ActionName = Literal["accept", "reject", "refine", "edit-accept", "ask", "answer"]
 
+# Refusals after which the same answer may be sent again: the form stays open with all that is in it.
+AGAIN: Final = frozenset(
+    {"sayso.unavailable", "rate_limited", "idempotency_in_flight", "internal_error"}
+)
+
 ACTIONS: Final[dict[str, ActionName]] = {
     "accept": "accept",
     "reject": "reject",
@@ -86,6 +91,17 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """A reply that was edited or deleted. `reply` is its key as something that was said; `dedupe` names
+    this very change."""
+
+    place: Place
+    reply: str
+    dedupe: str
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """A person did something that this program has no meaning for, and waits for an answer."""
 
@@ -103,13 +119,13 @@ def block_actions(
     payload: Mapping[str, Any], team: str = ""
 ) -> Clicked | FormWanted | Unknown | Ignored:
     """What a click means. `team` is used where Slack names no workspace."""
-    place = _click_place(payload)
-    action = _first(payload.get("actions"))
-    action_id = _text(action, "action_id")
+    place = click_place(payload)
+    action = first_of(payload.get("actions"))
+    action_id = text_of(action, "action_id")
     if action_id == LINK_ACTION:
         return Ignored("a link was opened")
-    person = _person(_map(payload, "user"), payload, team)
-    value = _json_object(_text(action, "value"))
+    person = _person(map_of(payload, "user"), payload, team)
+    value = _json_object(text_of(action, "value"))
     interrupt_id, version, needs = value.get("i"), value.get("v"), value.get("n")
     ours = action_id.startswith(ACTION_PREFIX)
     name = ACTIONS.get(action_id.removeprefix(ACTION_PREFIX)) if ours else None
@@ -117,27 +133,42 @@ def block_actions(
         return Unknown(place)
     if type(version) is not int:
         return Unknown(place)
-    dedupe = f"slack:click:{interrupt_id}:{person.id}:{_text(action, 'action_ts')}"
+    dedupe = f"slack:click:{interrupt_id}:{person.id}:{text_of(action, 'action_ts')}"
     if needs == "nothing":
         return Clicked(Response(interrupt_id, person, name, {}, dedupe, version), place)
     binding = Binding(interrupt_id, name, version, place.channel, place.thread)
-    return FormWanted(binding, person, place, _text(payload, "trigger_id"), dedupe)
+    return FormWanted(binding, person, place, text_of(payload, "trigger_id"), dedupe)
 
 
 def view_submission(payload: Mapping[str, Any], team: str = "") -> Submitted | Unknown:
     """What a sent modal means."""
-    view = _map(payload, "view")
-    person = _person(_map(payload, "user"), payload, team)
-    binding = Binding.load(_text(view, "private_metadata"))
-    if _text(view, "callback_id") != CALLBACK or binding is None or person is None:
-        return Unknown(Place(user=_text(_map(payload, "user"), "id")))
-    state = _map(_map(view, "state"), "values")
+    view = map_of(payload, "view")
+    person = _person(map_of(payload, "user"), payload, team)
+    binding = Binding.load(text_of(view, "private_metadata"))
+    if text_of(view, "callback_id") != CALLBACK or binding is None or person is None:
+        return Unknown(Place(user=text_of(map_of(payload, "user"), "id")))
+    state = map_of(map_of(view, "state"), "values")
+    return Submitted(binding, person, state, blocks_of(view), submission_key(view, state))
+
+
+def blocks_of(view: Mapping[str, Any]) -> list[Any]:
+    """The blocks of a view that came back."""
     blocks = view.get("blocks")
-    # The hash stays the same when errors were shown and the person sent again: so the values count.
+    return [block for block in blocks if isinstance(block, dict)] if blocks else []
+
+
+def submission_key(view: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """One key for one submission, however often it is delivered.
+
+    The hash stays the same when errors were shown and the person sent again: so the values count.
+    """
     sent = hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
-    dedupe = f"slack:submit:{_text(view, 'id')}:{_text(view, 'hash')}:{sent}"
-    shown = [block for block in blocks if isinstance(block, dict)] if blocks else []
-    return Submitted(binding, person, state, shown, dedupe)
+    return f"slack:submit:{text_of(view, 'id')}:{text_of(view, 'hash')}:{sent}"
+
+
+def person_of(payload: Mapping[str, Any], team: str = "") -> Person | None:
+    """Who did what an interaction tells of."""
+    return _person(map_of(payload, "user"), payload, team)
 
 
 def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Ignored:
@@ -145,9 +176,9 @@ def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Igno
 
     `bot_user` is our own user id: its mention at the start of a reply is not part of the answer.
     """
-    said = _map(body, "event")
-    kind, thread, ts = _text(said, "type"), _text(said, "thread_ts"), _text(said, "ts")
-    user, channel = _text(said, "user"), _text(said, "channel")
+    said = map_of(body, "event")
+    kind, thread, ts = text_of(said, "type"), text_of(said, "thread_ts"), text_of(said, "ts")
+    user, channel = text_of(said, "user"), text_of(said, "channel")
     if kind not in ("message", "app_mention"):
         return Ignored(f"event {kind[:40] or 'without a type'}")
     subtype = said.get("subtype") or ""
@@ -158,15 +189,42 @@ def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Igno
         return Ignored("not a person")
     if not thread or not ts or thread == ts or not channel:
         return Ignored("not a reply")
-    text = words(_text(said, "text")[:_REPLY], bot_user)
+    text = words(text_of(said, "text")[:_REPLY], bot_user)
     if not text:
         return Ignored("no text")
-    home = _text(said, "user_team") or _text(said, "team") or _text(body, "team_id") or team
+    home = text_of(said, "user_team") or text_of(said, "team") or text_of(body, "team_id") or team
     # A mention comes twice, with two event ids and one ts; so does a reply that is also sent to the
     # channel; a redelivery has the same ts anyway.
     dedupe = f"slack:reply:{channel}:{ts}"
     person = Person("slack", f"{home}/{user}")
     return Said(person, Place(channel, thread, user), text, dedupe)
+
+
+def changed_reply(body: Mapping[str, Any]) -> Changed | None:
+    """An edit or a deletion of a person's reply in a thread; None for anything else.
+
+    `message_changed` comes for previews and new replies too: it is an edit only when the message says so
+    and its text is another one.
+    """
+    event = map_of(body, "event")
+    subtype, channel = event.get("subtype"), text_of(event, "channel")
+    before, after = map_of(event, "previous_message"), map_of(event, "message")
+    deleted = subtype == "message_deleted"
+    if not channel or (not deleted and subtype != "message_changed"):
+        return None
+    if not deleted and (
+        not after.get("edited") or text_of(after, "text") == text_of(before, "text")
+    ):
+        return None
+    said = before if deleted else after
+    ts, thread, user = text_of(said, "ts"), text_of(said, "thread_ts"), text_of(said, "user")
+    if said.get("bot_id") or not ts or not user or thread in ("", ts):
+        return None
+    at = text_of(event, "event_ts") or text_of(event, "ts")
+    place = Place(channel, thread, user)
+    return Changed(
+        place, f"slack:reply:{channel}:{ts}", f"slack:change:{channel}:{ts}:{at}", deleted
+    )
 
 
 def words(text: str, bot_user: str = "") -> str:
@@ -190,42 +248,46 @@ def _token(match: re.Match[str]) -> str:
     return label or target.removeprefix("mailto:")
 
 
-def _click_place(payload: Mapping[str, Any]) -> Place:
-    container = _map(payload, "container")
-    message = _map(payload, "message")
+def click_place(payload: Mapping[str, Any]) -> Place:
+    """Where a private note about a click can go."""
+    container = map_of(payload, "container")
+    message = map_of(payload, "message")
     return Place(
-        channel=_text(_map(payload, "channel"), "id") or _text(container, "channel_id"),
-        thread=_text(container, "thread_ts") or _text(message, "thread_ts"),
-        user=_text(_map(payload, "user"), "id"),
-        response_url=_text(payload, "response_url"),
+        channel=text_of(map_of(payload, "channel"), "id") or text_of(container, "channel_id"),
+        thread=text_of(container, "thread_ts") or text_of(message, "thread_ts"),
+        user=text_of(map_of(payload, "user"), "id"),
+        response_url=text_of(payload, "response_url"),
     )
 
 
 def _person(user: Mapping[str, Any], payload: Mapping[str, Any], team: str) -> Person | None:
     """The person as `<team>/<user>`. In Slack Connect the team is their own, not ours."""
-    user_id = _text(user, "id")
+    user_id = text_of(user, "id")
     home = (
-        _text(user, "team_id")
-        or _text(_map(payload, "team"), "id")
-        or _text(_map(payload, "enterprise"), "id")
+        text_of(user, "team_id")
+        or text_of(map_of(payload, "team"), "id")
+        or text_of(map_of(payload, "enterprise"), "id")
         or team
     )
     if not user_id or not home:
         return None
-    return Person("slack", f"{home}/{user_id}", _text(user, "name") or _text(user, "username"))
+    return Person("slack", f"{home}/{user_id}", text_of(user, "name") or text_of(user, "username"))
 
 
-def _map(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+def map_of(value: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+    """A member that is an object; empty for any other."""
     found = value.get(member)
     return found if isinstance(found, dict) else {}
 
 
-def _text(value: Mapping[str, Any], member: str) -> str:
+def text_of(value: Mapping[str, Any], member: str) -> str:
+    """A member that is a string; "" for any other."""
     found = value.get(member)
     return found if isinstance(found, str) else ""
 
 
-def _first(value: Any) -> Mapping[str, Any]:
+def first_of(value: Any) -> Mapping[str, Any]:
+    """The first object of a list; empty for anything else."""
     return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from adapters.slack.pace import Limits
+
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
-    """One installed Slack app in one workspace (or one Enterprise Grid organisation).
+    """One Slack app: with a `bot_token`, in one workspace (or one Enterprise Grid organisation); with
+    `client_id` and `client_secret`, wherever it is installed by OAuth; with both, in both.
 
     `signing_secrets` holds every secret that is accepted now: the current one, and during a
     rotation the one before. With `app_token` set the channel receives over Socket Mode; the HTTP
@@ -19,18 +22,31 @@ class SlackSettings:
     Raises `ValueError` with what to set when the values can never work.
     """
 
-    bot_token: str = field(repr=False)
+    bot_token: str = field(default="", repr=False)
     signing_secrets: tuple[str, ...] = field(default=(), repr=False)
     app_token: str = field(default="", repr=False)
     api_url: str = "https://slack.com/api/"
     default_team: str = ""  # used where Slack names no workspace; empty: the bot's own
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    public_url: str = ""  # ours, where people come back to after an installation
+    workspaces: frozenset[str] = frozenset()  # who may install without a link of the operator's
+    install_secret: bytes = field(default=b"", repr=False)  # signs the links of the operator
+    installations_check: float = 10.0  # how often the store is asked what is installed
+    staleness: float = 60.0  # how long a profile or a group's members may be believed
     request_timeout: float = 10.0
     socket_check: float = 5.0  # how often the socket's health is looked at
+    socket_connections: int = 2  # while one is refreshed the other takes over
     socket_concurrency: int = 64  # envelopes handled at once
+    limits: Limits = Limits()
     drain: float = 3.0  # how long stop waits for what is in flight: Slack's own patience
 
     def __post_init__(self) -> None:
-        if not self.bot_token.startswith("xoxb-"):
+        if bool(self.client_id) != bool(self.client_secret):
+            raise ValueError("set both of SLACK_CLIENT_ID and SLACK_CLIENT_SECRET, or neither")
+        if not self.bot_token and not self.client_id:
+            raise ValueError("set SLACK_BOT_TOKEN, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET")
+        if self.bot_token and not self.bot_token.startswith(("xoxb-", "xoxe.xoxb-")):
             raise ValueError("the Slack bot token must start with 'xoxb-': set SLACK_BOT_TOKEN")
         if any(not secret for secret in self.signing_secrets):
             raise ValueError(

@@ -2,6 +2,8 @@
 
 The SDK's client reconnects by itself, and has been seen dead in ways it does not notice. So a
 supervisor looks at it, and replaces it when it is unhealthy for longer than its own recovery takes.
+There are two of them: Slack sends each payload over one, and refreshes a connection every few hours; while
+one is opened anew the other goes on.
 Envelopes are handled a bounded number at a time; an envelope is acknowledged only when its handler
 answered 200, so what was not stored comes again.
 """
@@ -32,7 +34,7 @@ _BACKOFF = 60.0  # the longest wait between attempts, in seconds
 
 
 class SocketMode:
-    """One supervised socket."""
+    """Supervised sockets of one app, and what comes over them."""
 
     def __init__(
         self, settings: SlackSettings, client: SlackClient, bolt: AsyncApp, inflight: InFlight
@@ -45,21 +47,23 @@ class SocketMode:
         self._taking = True
         self._stopping = asyncio.Event()
         self._ready = asyncio.Event()
-        self._supervisor: asyncio.Task[None] | None = None
-        self._socket: SocketModeClient | None = None
+        self._supervisors: list[asyncio.Task[None]] = []
+        self._sockets: set[SocketModeClient] = set()
         self.replaced = 0
 
     async def start(self) -> None:
-        """Connect. Returns when connected, or when it will go on trying in the background."""
-        self._supervisor = asyncio.create_task(self._supervise(), name="slack socket")
+        """Connect. Returns when one is connected, or when it will go on trying in the background."""
+        for number in range(self._settings.socket_connections):
+            work = self._supervise()
+            self._supervisors.append(asyncio.create_task(work, name=f"slack socket {number}"))
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ready.wait(), self._settings.request_timeout)
         if not self._ready.is_set():
             _log.error("slack: Socket Mode is not connected yet; trying on")
 
     async def healthy(self) -> bool:
-        """Whether the socket is open and answers its pings."""
-        return self._socket is not None and await self._socket.is_connected()
+        """Whether a socket is open and answers its pings."""
+        return any([await socket.is_connected() for socket in list(self._sockets)])
 
     async def stop(self) -> None:
         """Take nothing new, finish what was taken, then close."""
@@ -68,9 +72,8 @@ class SocketMode:
             _log.warning(
                 "slack: %d envelopes were not finished at stop; Slack sends them again", late
             )
-        self._stopping.set()  # only now: the supervisor closes the socket that the answers go by
-        if self._supervisor is not None:
-            await asyncio.gather(self._supervisor, return_exceptions=True)
+        self._stopping.set()  # only now: the supervisors close the sockets that the answers go by
+        await asyncio.gather(*self._supervisors, return_exceptions=True)
 
     async def _supervise(self) -> None:
         wait = self._settings.socket_check
@@ -78,7 +81,8 @@ class SocketMode:
             socket = self._new()
             try:
                 await asyncio.wait_for(self._connect(socket), _CONNECT)
-                self._socket, wait = socket, self._settings.socket_check
+                wait = self._settings.socket_check
+                self._sockets.add(socket)
                 self._ready.set()
                 await self._watch(socket)
             except SlackApiError as error:
@@ -86,7 +90,7 @@ class SocketMode:
             except Exception as error:
                 _log.warning("slack: Socket Mode did not connect: %s", type(error).__name__)
             finally:
-                self._socket = None
+                self._sockets.discard(socket)
                 await _close(socket)
             if not self._stopping.is_set():
                 self.replaced += 1

@@ -9,12 +9,14 @@ browser, the cookie that belongs to it, and an origin that is ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import structlog
 from aiohttp import web
 
 from adapters.channel import Delivery, Intake, Links, Shown, Visitor
+from adapters.languages.catalogue import MAX_HINT, Words, words_of
 from adapters.views import Card, Form, Receipt
 from adapters.web import pages, receive, render
 from adapters.web.nonces import NOTE_MAX_AGE, FormSeal, NonceRefused, browser_cookie
@@ -30,15 +32,6 @@ FIELD_ERRORS_STATUS: Final = 422
 """The form was understood and a value in it wasn't right."""
 
 _FORM_TYPE: Final = "application/x-www-form-urlencoded"
-
-_PRESS_AGAIN: Final = {
-    "aged": "This page had been open for a long time, so nothing was recorded yet. "
-    "What you typed is still here: please look at the question once more and press again.",
-    "missing": "Your browser sent no cookie of this page, so nothing was recorded yet. "
-    "Please press again. If this page comes back, allow cookies for this site.",
-    "foreign": "This page was meanwhile opened anew, so nothing was recorded yet. "
-    "What you typed is still here: please press again.",
-}
 
 
 class WebChannel:
@@ -85,7 +78,7 @@ class WebChannel:
                 return await self._post(request)
             return await self._get(request)
         except Refusal as refusal:
-            return _problem(refusal.code, refusal.status)
+            return _problem(refusal.code, refusal.status, _spoken(request))
 
     async def _get(self, request: web.Request) -> web.Response:
         visitor = await self._visitor(request)
@@ -96,22 +89,22 @@ class WebChannel:
 
     async def _post(self, request: web.Request) -> web.Response:
         if not self._from_our_page(request):
-            return _problem("foreign_page", 403)
+            return _problem("foreign_page", 403, _spoken(request))
         submission = await _read_form(request)
         visitor = await self._visitor(request)
         if not visitor.may_answer:
             raise Refusal("forbidden", "This link shows the question and can't answer it.")
         card = await self._card(visitor)
+        words = words_of(card.reader.locale)
         cookie = request.cookies.get(self._form_cookie, "")
         try:
             drawn = self._seal.open(submission.nonce, visitor.handle, cookie)
         except NonceRefused as refused:
-            return self._again(
-                request, visitor, card, submission, 403, notice=_PRESS_AGAIN[refused.why]
-            )
+            notice = words(f"page.again_{refused.why}")
+            return self._again(request, visitor, card, submission, 403, notice=notice)
         action = next((one for one in card.actions if one.id == submission.action), None)
         if action is None and card.state == "open":
-            notice = "The question has changed, and this choice isn't offered any more."
+            notice = words("page.choice_gone")
             return self._again(request, visitor, card, submission, 409, notice=notice)
         read = receive.read_response(
             submission,
@@ -120,6 +113,7 @@ class WebChannel:
             form=self._intake.form(card, submission.action),
             nonce_id=drawn.id,
             version=drawn.version,
+            words=words,
         )
         if read.response is None:
             return self._again(
@@ -141,7 +135,7 @@ class WebChannel:
             return self._redirect(request, visitor, receipt.message)
         status = STATUS.get(receipt.code, 400)
         if receipt.code in {"forbidden", "interrupt_not_found"}:
-            return _problem(receipt.code, status)
+            return _problem(receipt.code, status, words_of(card.reader.locale))
         now = receipt.card or await self._intake.look(visitor.interrupt_id, visitor.person) or card
         if receipt.field_errors:
             status = FIELD_ERRORS_STATUS
@@ -171,7 +165,7 @@ class WebChannel:
             status = 410 if card.state == "expired" else 409
             return self._page(request, visitor, self._draw(visitor, card, status=status))
         if errors and not notice:
-            notice = "Not sent yet: please look at the answers that are marked."
+            notice = words_of(card.reader.locale)("page.marked")
         page = self._draw(
             visitor,
             card,
@@ -248,7 +242,8 @@ class WebChannel:
         visitor = await self._links.open(handle) if len(handle) <= MAX_HANDLE else None
         if visitor is None:
             raise Refusal("interrupt_not_found", "This link doesn't work.")
-        return visitor
+        spoken = request.headers.get("Accept-Language", "")[:MAX_HINT]
+        return replace(visitor, person=replace(visitor.person, locale=spoken))
 
     async def _card(self, visitor: Visitor) -> Card:
         card = await self._intake.look(visitor.interrupt_id, visitor.person)
@@ -274,8 +269,13 @@ async def _read_form(request: web.Request) -> receive.Submission:
         raise Refusal("validation_error", str(damaged)) from None
 
 
-def _problem(code: str, status: int) -> web.Response:
-    page = pages.problem_page(code, status)
+def _spoken(request: web.Request) -> Words:
+    """The language of a page for somebody whom we don't know (yet): their browser's."""
+    return words_of(request.headers.get("Accept-Language", ""))
+
+
+def _problem(code: str, status: int, words: Words) -> web.Response:
+    page = pages.problem_page(code, status, words)
     response = _html(render.problem_html(page), page.status)
     if page.status in {429, 503}:
         response.headers["Retry-After"] = "30"

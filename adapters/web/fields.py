@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from adapters.languages.catalogue import Words
 from adapters.views import Field
 
 MAX_RADIOS: Final = 7
@@ -62,7 +63,9 @@ class Control:
         return " ".join([*parts, f"{self.id}-error"] if self.error else parts)
 
 
-def control(field: Field, *, scope: str, posted: list[str], error: str = "") -> Control:
+def control(
+    field: Field, *, scope: str, posted: list[str], words: Words, error: str = ""
+) -> Control:
     """The control of a field. `scope` keeps ids of several forms on one page apart.
 
     `posted` is what the control would post as it stands: the default, or what was typed before.
@@ -75,10 +78,10 @@ def control(field: Field, *, scope: str, posted: list[str], error: str = "") -> 
         type=_INPUT_TYPES.get(field.kind, "text"),
         mode=_INPUT_MODES.get(field.kind, ""),
         required=field.required,
-        hint=_hint(field),
+        hint=_hint(field, words),
         placeholder=field.placeholder,
         text=_constant(field.default) if field.kind == "constant" else "".join(posted[:1]),
-        options=_options(field, frozenset(posted)),
+        options=_options(field, frozenset(posted), words),
         group=field.group,
         error=error,
     )
@@ -102,22 +105,22 @@ def _widget(field: Field) -> str:
             return "input"
 
 
-def _hint(field: Field) -> str:
+def _hint(field: Field, words: Words) -> str:
     """The field's own hint, and what its control can't say by itself."""
-    own = {"list": "One a line.", "datetime": "In UTC.", "json": "As JSON."}.get(field.kind, "")
+    own = words("form.hint_datetime") if field.kind == "datetime" else ""
     return " ".join(part for part in (field.hint, own) if part)
 
 
-def _options(field: Field, picked: frozenset[str]) -> tuple[Option, ...]:
+def _options(field: Field, picked: frozenset[str], words: Words) -> tuple[Option, ...]:
     if field.kind == "boolean":
-        pairs = [("true", "Yes", ""), ("false", "No", "")]
+        pairs = [("true", words("form.yes"), ""), ("false", words("form.no"), "")]
     elif field.kind in {"choice", "choices"}:
         pairs = [(str(at), one.label, one.description) for at, one in enumerate(field.choices)]
     else:
         return ()
     if field.kind in {"boolean", "choice"} and not field.required:
         # Without this a radio button that was pressed could not be taken back.
-        pairs.append(("", "No answer", ""))
+        pairs.append(("", words("form.no_answer"), ""))
     return tuple(Option(value, label, about, value in picked) for value, label, about in pairs)
 
 

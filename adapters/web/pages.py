@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Final, Literal
 
 from adapters.forms import initial_values
-from adapters.texts import utc_iso, utc_words
-from adapters.views import Action, Card, Form
+from adapters.languages.catalogue import ENGLISH, Words, words_of
+from adapters.texts import moment_words, utc_iso
+from adapters.views import Action, Card, Form, Reader
 from adapters.web.fields import Control, as_posted, control
 from adapters.web.receive import CONFIRMED
 
@@ -69,6 +70,7 @@ class CardPage:
     deadline: Moment | None
     decided_at: Moment | None
     reader: str
+    words: Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,73 +81,42 @@ class Problem:
     title: str
     text: str
     advice: str
+    words: Words
 
 
-_STATES: Final[dict[str, tuple[str, Tone]]] = {
-    "open": ("Waiting for an answer", "plain"),
-    "resolved": ("Answered", "good"),
-    "cancelled": ("Withdrawn", "stop"),
-    "expired": ("Expired", "stop"),
+_TONES: Final[dict[str, Tone]] = {
+    "open": "plain",
+    "resolved": "good",
+    "cancelled": "stop",
+    "expired": "stop",
 }
 
-_LINK: Final = "Open it once more from the message that you got, and make sure that it is whole."
-_RETRY: Final = "Nothing was recorded. Go back and press the button again in a minute."
-
-PROBLEMS: Final[dict[str, Problem]] = {
-    "interrupt_not_found": Problem(
-        404, "This link doesn't work", "No question is behind it.", _LINK
-    ),
-    "interrupt_expired": Problem(
-        410,
-        "This link has expired",
-        "The time to answer with it is over, and nothing was recorded.",
-        "If the question still matters, ask whoever sent it to ask again.",
-    ),
-    "interrupt_token_invalid": Problem(404, "This link doesn't work", "It is damaged.", _LINK),
-    "forbidden": Problem(
-        403,
-        "You can't answer this one",
-        "This link shows the question to you, but somebody else has to answer it.",
-        "Nothing was recorded. You need not do anything.",
-    ),
-    "foreign_page": Problem(
-        403,
-        "This answer didn't come from our page",
-        "Your browser says that another site sent it, or it doesn't say where it came from, "
-        "so nothing was recorded.",
-        "Open the link from your message in an up-to-date browser and press the button there. "
-        "If this stays so, tell the people who run this service: the address that "
-        "you use may be missing from their settings.",
-    ),
-    "validation_error": Problem(
-        400,
-        "We couldn't read that",
-        "The form arrived damaged, and nothing was recorded.",
-        "Open the link from your message again and fill in the form there.",
-    ),
-    "payload_too_large": Problem(
-        413,
-        "That is too much text",
-        "An answer may have 256 KiB, and nothing was recorded.",
-        "Go back, shorten it, and send it again; put large things somewhere and add a link.",
-    ),
-    "unsupported_media_type": Problem(
-        415,
-        "We couldn't read that",
-        "Only the form on the answer page can be sent here.",
-        "Open the link from your message and press a button there.",
-    ),
-    "rate_limited": Problem(429, "That was a lot at once", "Please wait a moment.", _RETRY),
-    "sayso.unavailable": Problem(
-        503, "We can't reach our records", "This is our fault and will pass.", _RETRY
-    ),
+PROBLEMS: Final = {
+    "interrupt_not_found": 404,
+    "interrupt_token_invalid": 404,
+    "interrupt_expired": 410,
+    "forbidden": 403,
+    "foreign_page": 403,
+    "validation_error": 400,
+    "payload_too_large": 413,
+    "unsupported_media_type": 415,
+    "rate_limited": 429,
+    "sayso.unavailable": 503,
 }
+"""Codes that have a page of their own (`problem.<code>` in the catalogues). A bad token is a broken
+link to a person: 404."""
 
 
-def problem_page(code: str, status: int) -> Problem:
+def problem_page(code: str, status: int, words: Words = ENGLISH) -> Problem:
     """The page for a code of ours. `status` serves for one that no page is written for."""
-    known = PROBLEMS.get(code)
-    return known or Problem(status, "That didn't work", "Nothing was recorded.", _LINK)
+    key = f"problem.{code if code in PROBLEMS else 'other'}"
+    return Problem(
+        PROBLEMS.get(code, status),
+        words(f"{key}.title"),
+        words(f"{key}.text"),
+        words(f"{key}.advice"),
+        words,
+    )
 
 
 def card_page(
@@ -165,37 +136,40 @@ def card_page(
     action id. A notice about a problem has
     `alert`. Without a `status` the page has the one of its card: 410 once it has expired, else 200.
     """
-    state, tone = _STATES[card.state]
+    words, tone = words_of(card.reader.locale), _TONES[card.state]
     sections: tuple[Section, ...] = ()
     if card.state == "open" and may_answer:
-        sections = tuple(_section(one, (forms or {}).get(one.id), typed) for one in card.actions)
+        sections = tuple(
+            _section(one, (forms or {}).get(one.id), typed, words) for one in card.actions
+        )
     if card.state == "open" and not may_answer and not notice:
-        notice = "You can read this question here, but this link can't answer it."
+        notice = words("page.read_only")
     lost = _lost_errors(sections, typed)
     return CardPage(
         card=card,
         status=status or (410 if card.state == "expired" else 200),
         tone="problem" if alert else tone,
-        state=state,
+        state=words(f"page.{card.state}"),
         notice=" ".join([notice, *lost]).strip(),
         alert=alert,
         sections=sections,
         evidence=card.evidence[:MAX_EVIDENCE],
         evidence_cut=len(card.evidence) > MAX_EVIDENCE,
-        deadline=moment(card.deadline),
-        decided_at=moment(card.decided_at),
+        deadline=moment(card.deadline, card.reader),
+        decided_at=moment(card.decided_at, card.reader),
         reader=reader,
+        words=words,
     )
 
 
-def moment(at: datetime | None) -> Moment | None:
-    """A time in UTC, for people and machines."""
-    return None if at is None else Moment(iso=utc_iso(at), text=utc_words(at))
+def moment(at: datetime | None, reader: Reader) -> Moment | None:
+    """A time, for the reader in their zone and for machines in UTC."""
+    return None if at is None else Moment(iso=utc_iso(at), text=moment_words(at, reader))
 
 
-def _section(action: Action, form: Form | None, typed: Typed | None) -> Section:
+def _section(action: Action, form: Form | None, typed: Typed | None, words: Words) -> Section:
     back = typed if typed is not None and typed.action == action.id else None
-    controls = () if form is None else _controls(form, action.id, back)
+    controls = () if form is None else _controls(form, action.id, back, words)
     layout: Literal["button", "fold", "form"] = "fold"
     if action.needs == "answers":
         layout = "form"
@@ -212,7 +186,7 @@ def _section(action: Action, form: Form | None, typed: Typed | None) -> Section:
     )
 
 
-def _controls(form: Form, scope: str, back: Typed | None) -> tuple[Control, ...]:
+def _controls(form: Form, scope: str, back: Typed | None, words: Words) -> tuple[Control, ...]:
     """The form's controls with what was typed in them, else with their defaults."""
     defaults = initial_values(form)
     return tuple(
@@ -224,6 +198,7 @@ def _controls(form: Form, scope: str, back: Typed | None) -> tuple[Control, ...]
                 if back is None
                 else list(back.values.get(each.id, []))
             ),
+            words=words,
             error="" if back is None else back.errors.get(each.id, ""),
         )
         for each in form.fields

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from adapters.channel import Response, Visitor
 from adapters.forms import read_values
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Action, Field, Form
 from adapters.web.settings import WebSettings, is_loopback
 
@@ -117,6 +118,7 @@ def read_response(
     form: Form | None,
     nonce_id: str,
     version: int,
+    words: Words = ENGLISH,
 ) -> Read:
     """The response that a submission makes, or the field errors that keep it from being one.
 
@@ -126,9 +128,9 @@ def read_response(
     errors: dict[str, str] = {}
     value: Any = {}
     if form is not None:
-        value, errors = read_values(form, raw_values(form, submission))
+        value, errors = read_values(form, raw_values(form, submission), words)
     if action is not None and action.confirm and not submission.confirmed:
-        errors = {**errors, CONFIRMED: "Tick this box to go on."}
+        errors = {**errors, CONFIRMED: words("form.tick")}
     if errors:
         return Read(None, errors)
     handle = visitor.handle

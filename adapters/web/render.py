@@ -64,9 +64,9 @@ HEADERS: Final = {
 
 def card_html(page: CardPage, nonce: str) -> str:
     """The page of a card. `nonce` goes into each form; "" on a page that has none."""
-    return _ENVIRONMENT.get_template("card.html").render(page=page, nonce=nonce)
+    return _ENVIRONMENT.get_template("card.html").render(page=page, nonce=nonce, words=page.words)
 
 
 def problem_html(problem: Problem) -> str:
     """A page without a card."""
-    return _ENVIRONMENT.get_template("problem.html").render(page=problem)
+    return _ENVIRONMENT.get_template("problem.html").render(page=problem, words=problem.words)

@@ -42,7 +42,7 @@ def create(
         print(text)
         return 0
 
-    with_store(settings, work)
+    with_store(settings, work, make=True)
 
 
 @app.command("list")

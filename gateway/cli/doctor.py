@@ -8,7 +8,7 @@ from collections import Counter
 from rich.console import Console
 
 from config.settings import Settings
-from gateway.doctor import configured, machine, services
+from gateway.doctor import configured, machine, services, slack
 from gateway.doctor.finding import Finding
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -16,7 +16,11 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 def examine(settings: Settings) -> int:
     """Print each finding. Exit code 0 when nothing failed, else 1."""
-    found = asyncio.run(findings(settings))
+    return show(asyncio.run(findings(settings)))
+
+
+def show(found: list[Finding]) -> int:
+    """Print findings and their sums. Exit code 0 when nothing failed, else 1."""
     console = Console(highlight=False, soft_wrap=True)
     for one in found:
         console.print(f"{one.level:4}", style=_STYLES[one.level], end="  ")
@@ -46,7 +50,7 @@ async def findings(settings: Settings) -> list[Finding]:
     asked = (
         services.coordination,
         services.postgres,
-        services.slack,
+        slack.slack_app,
         services.mail,
         services.running,
     )

@@ -11,7 +11,7 @@ from adapters.cards import card_of
 from adapters.channel import DeliveryFailed
 from adapters.views import Person
 from config.settings import Settings
-from gateway import weak_secrets
+from gateway import stores, weak_secrets
 from gateway.auth import Key, digest
 from gateway.cli.store import open_beside
 from gateway.lifecycle import Gateway
@@ -19,8 +19,6 @@ from gateway.listening import StartError
 from gateway.secrets import dev_api_key, write_private
 from host.decisions.state import Interrupt, Principal
 from host.store.records import StoreUnavailable
-from host.store.sqlite.beside import version_of
-from host.store.sqlite.store import MIGRATIONS
 from schemas.api_keys import SCOPES
 from schemas.errors import Refusal
 from schemas.payloads import check_payload
@@ -52,10 +50,10 @@ async def run_serve(settings: Settings) -> int:
 
 
 async def _has_stored_keys(settings: Settings) -> bool:
-    path = settings.data_dir / "sayso.db"
-    if not settings.store.url.get_secret_value() and 0 < version_of(path) < len(MIGRATIONS):
+    found, known = await stores.schema(settings)
+    if 0 < found < known:
         return True  # it is for the start to bring it up to date, with whatever keys it has
-    async with open_beside(settings) as store:
+    async with open_beside(settings, make=True) as store:
         return bool(await store.api_keys.of(settings.tenant))
 
 

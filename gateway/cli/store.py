@@ -22,17 +22,18 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @asynccontextmanager
-async def open_beside(settings: Settings) -> AsyncIterator[Beside]:
-    """The parts of the configured store that a command may use. Raises `StoreUnavailable`, `ValueError`."""
+async def open_beside(settings: Settings, *, make: bool = False) -> AsyncIterator[Beside]:
+    """The parts of the configured store that a command may use. An older schema is not migrated; `make`
+    says whether an empty PostgreSQL database gets its tables. Raises `StoreUnavailable`, `ValueError`."""
     if not settings.store.url.get_secret_value():
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         async with beside(settings.data_dir / "sayso.db") as found:
             yield found
         return
-    store = stores.choose(settings)  # any number of processes may use this one
-    await store.start()
+    store = stores.postgres(settings)  # any number of processes may use this one
+    await store.start_beside(make=make)
     try:
-        yield Beside(store.api_keys, store.feed, store.audit, store.shelf)
+        yield Beside(store.api_keys, store.feed, store.audit, store.shelf, store.documents)
     finally:
         await store.stop()
 
@@ -45,11 +46,13 @@ def configured(config: Path | None) -> Settings:
         fail(str(error), 2)
 
 
-def with_store(settings: Settings, work: Callable[[Beside], Awaitable[int]]) -> None:
-    """Run `work` on the store, and end the program with its exit code."""
+def with_store(
+    settings: Settings, work: Callable[[Beside], Awaitable[int]], *, make: bool = False
+) -> None:
+    """Run `work` on the store, and end the program with its exit code. `make` as in `open_beside`."""
 
     async def run() -> int:
-        async with open_beside(settings) as store:
+        async with open_beside(settings, make=make) as store:
             return await work(store)
 
     try:

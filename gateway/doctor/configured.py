@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from config.settings import Email, Settings, Slack
-from gateway import channels, weak_secrets, workflows
+from gateway import channels, inputs, weak_secrets, workflows
 from gateway.addresses import Addresses
 from gateway.doctor.finding import Finding, fail, ok, warn
 from schemas.errors import Refusal
@@ -58,9 +58,9 @@ def wiring(settings: Settings) -> Iterator[Finding]:
     """Each channel and each webhook source, built as at a start."""
     bare = settings.model_copy(update={"slack": Slack(), "email": Email(), "hooks": {}})
     parts: list[tuple[str, Settings]] = []
-    if settings.slack.bot_token is not None:
+    if settings.slack.is_on:
         parts.append(("slack", bare.model_copy(update={"slack": settings.slack})))
-    if settings.email.smtp_url is not None:
+    if settings.email.is_on:
         parts.append(("email", bare.model_copy(update={"email": settings.email})))
     for name, hook in settings.hooks.items():
         parts.append((f"hooks.{name}", bare.model_copy(update={"hooks": {name: hook}})))
@@ -79,7 +79,7 @@ def wiring(settings: Settings) -> Iterator[Finding]:
         else:
             yield ok(name, "its settings are right")
     try:
-        found = workflows.load(settings.workflows)
+        found = workflows.load(settings.workflows, inputs.contracts(settings))
         if found:
             yield ok("workflows", f"{len(found)} loaded")
     except ValueError as error:
@@ -102,8 +102,8 @@ def people(settings: Settings) -> Iterator[Finding]:
     """Who can't be reached, and where requests would go that name nobody."""
     unreachable = 0
     for person in settings.people:
-        slack = person.slack and settings.slack.bot_token
-        if slack or (person.email and settings.email.smtp_url):
+        slack = person.slack and settings.slack.is_on
+        if slack or (person.email and settings.email.is_on):
             continue
         unreachable += 1
         off = person.slack or person.email

@@ -12,33 +12,22 @@ import time
 from collections.abc import AsyncIterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 import aiosmtplib
-from slack_sdk.errors import SlackApiError
 
 from adapters.email.settings import EmailSettings
-from adapters.slack.client import SlackClient
-from adapters.slack.settings import SlackSettings
 from config.settings import Settings
 from gateway.doctor.finding import Finding, fail, ok, warn
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
 
+if TYPE_CHECKING:
+    import asyncpg
+
 PATIENCE: Final = 10.0  # seconds, for each check
 LARGEST_SKEW: Final = 5.0  # seconds; a token or a signature of more than five minutes is refused
-SCOPES: Final = frozenset(
-    {
-        "app_mentions:read",
-        "channels:history",
-        "chat:write",
-        "groups:history",
-        "im:history",
-        "im:write",
-        "users:read",
-    }
-)
 
 
 async def coordination(settings: Settings) -> AsyncIterator[Finding]:
@@ -87,6 +76,7 @@ async def postgres(settings: Settings) -> AsyncIterator[Finding]:
         connection = await asyncpg.connect(url, timeout=PATIENCE)
         try:
             version = await connection.fetchval("SHOW server_version", timeout=PATIENCE)
+            schema = await _schema(connection)
         finally:
             await connection.close(timeout=PATIENCE)
     except (
@@ -104,45 +94,34 @@ async def postgres(settings: Settings) -> AsyncIterator[Finding]:
         )
         return
     yield ok("postgres", f"answers, version {version}")
+    yield _about_schema(schema)
 
 
-async def slack(settings: Settings) -> AsyncIterator[Finding]:
-    """The tokens work, and the app has the scopes that are used."""
-    if settings.slack.bot_token is None:
-        return
-    try:
-        chosen = SlackSettings(
-            bot_token=settings.slack.bot_token.get_secret_value(),
-            signing_secrets=("unused",),
-            api_url=settings.slack.api_url,
-            request_timeout=PATIENCE,
+async def _schema(connection: asyncpg.Connection[Any]) -> int:
+    if not await connection.fetchval("SELECT to_regclass('sayso_schema') IS NOT NULL"):
+        return 0
+    return int(await connection.fetchval("SELECT coalesce(max(version), 0) FROM sayso_schema"))
+
+
+def _about_schema(found: int) -> Finding:
+    from host.store.postgres.migrations import MIGRATIONS
+
+    known = len(MIGRATIONS)
+    if found == 0:
+        return ok("postgres", "the tables will be made at the first start")
+    if found > known:
+        return fail(
+            "postgres",
+            f"the database has schema {found}, this Sayso knows {known}",
+            "Upgrade Sayso, or restore a backup.",
         )
-    except ValueError:
-        return  # told by the check of the configuration
-    client = SlackClient(chosen)
-    await client.open()
-    try:
-        answer = await client.web_client(chosen.bot_token).auth_test()
-    except SlackApiError as error:
-        data = error.response.data
-        reason = str(data.get("error", "")) if isinstance(data, dict) else ""
-        yield fail(
-            "slack", f"auth.test: {reason[:80]}", "Set SLACK_BOT_TOKEN to the token of the app."
+    if found < known:
+        return warn(
+            "postgres",
+            f"the database has schema {found}; the next start, or `sayso db upgrade`, makes it {known}",
+            "Back up first: an older Sayso can't start on it afterwards.",
         )
-        return
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        yield fail("slack", f"no answer: {type(error).__name__}", "Check the network.")
-        return
-    finally:
-        await client.close()
-    yield ok("slack", f"the bot token is of {str(answer.get('team', 'a workspace'))[:80]}")
-    listed = str(answer.headers.get("x-oauth-scopes", ""))
-    have = {scope.strip() for scope in listed.split(",") if scope.strip()}
-    missing = sorted(SCOPES - have)
-    if have and missing:
-        yield warn("slack", f"the app lacks {', '.join(missing)}", "Add them, install it again.")
-    elif have:
-        yield ok("slack", "the app has all scopes that are used")
+    return ok("postgres", f"schema {found}")
 
 
 async def mail(settings: Settings) -> AsyncIterator[Finding]:

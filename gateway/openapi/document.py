@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter
 
-from gateway.openapi import hooks, keys, own, protocol, webhooks
+from gateway.openapi import hooks, inputs, keys, own, protocol, webhooks
 from gateway.openapi.operation import Answer, Operation
 from gateway.openapi.parameters import HEADERS, PARAMETERS, PATH
 from schemas.errors import STATUS, ErrorEnvelope
@@ -20,6 +20,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *protocol.OPERATIONS,
     *webhooks.OPERATIONS,
     *own.OPERATIONS,
+    *inputs.OPERATIONS,
     *keys.OPERATIONS,
     *hooks.OPERATIONS,
 )
@@ -146,8 +147,9 @@ def _schemas() -> dict[str, Any]:
     )
     found |= payload.pop("$defs")
     found["InterruptPayload"] = payload
-    request = found["RequestInterrupt"]
-    request["properties"]["payload"] = {"$ref": _SCHEMAS.format(model="InterruptPayload")}
+    for asking in ("RequestInterrupt", "AskBody"):
+        properties = found[asking]["properties"]
+        properties["payload"] = {"$ref": _SCHEMAS.format(model="InterruptPayload")}
     # The protocol lets it be missing in an evaluation, which is not served here.
     found["CreateRun"]["required"] = ["workflowId"]
     return found

@@ -13,7 +13,7 @@ from schemas.records import (
     InterruptRecord,
     MintedToken,
 )
-from schemas.runs import AgentDecision, CancelBody, FinishBody, MintToken, RequestInterrupt
+from schemas.runs import AgentDecision, AskBody, CancelBody, FinishBody, MintToken, RequestInterrupt
 from schemas.snapshots import RunEnded
 
 _REPLAYED: Final = ("OpenWOP-Idempotent-Replay",)
@@ -32,6 +32,21 @@ OPERATIONS: Final = (
         scope="runs:create",
         body=RequestInterrupt,
         errors=("run_terminal", "run_state_conflict", "replay_source_missing"),
+        idempotent=True,
+    ),
+    Operation(
+        "ask",
+        "post",
+        "/host/sayso/interrupts",
+        "Begin a run of an outside program with its first question, in one commit.",
+        (
+            Answer(
+                201, "It is asked; `runId` is the new run's.", InterruptRecord, headers=_REPLAYED
+            ),
+        ),
+        scope="runs:create",
+        body=AskBody,
+        errors=("validation_error",),
         idempotent=True,
     ),
     Operation(

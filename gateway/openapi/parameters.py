@@ -33,6 +33,9 @@ PATH: Final = {
     "webhookId": _path("webhookId", _BOUND_TEXT, pattern=_BOUND),
     "deliveryId": _path("deliveryId", _BOUND_TEXT, pattern=_BOUND),
     "keyName": _path("keyName", "The name of an API key.", pattern=KEY_NAME),
+    "contractName": _path(
+        "contractName", "The name of a contract.", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,41}$"
+    ),
     "source": _path("source", "The name of a webhook source.", pattern=r"^[A-Za-z0-9._~-]{1,128}$"),
     "eventId": _path("eventId", "The event's id, percent-encoded.", minLength=1, maxLength=512),
     "nodeId": _path(

@@ -16,8 +16,9 @@ from gateway.channels import Remap
 from gateway.http import body_of, parse, reply
 from gateway.idempotency import Attempt, Idempotency
 from gateway.shelving import end_wait
+from host.checks import check_tenant
 from host.decisions.state import iso
-from host.host import Host, check_tenant
+from host.host import Host
 from host.store.records import StoreUnavailable
 from host.store.shelf import STANDINGS, Listed, ShelvedEvent, Wanted
 from schemas.errors import Refusal

@@ -14,13 +14,14 @@ from gateway.idempotency import Attempt, Idempotency
 from gateway.links import AnswerLinks
 from gateway.routes.runs import run_id_of
 from gateway.watch import Watch
+from host import notes
 from host.access import Access
 from host.decisions.state import Interrupt, iso
 from host.host import Host
 from schemas.errors import Refusal
 from schemas.ids import BOUND_ID, bound_id_of
 from schemas.payloads import check_payload
-from schemas.runs import CancelBody, MintToken, RequestInterrupt
+from schemas.runs import AskBody, CancelBody, MintToken, RequestInterrupt
 
 _STATUSES = ("open", "resolved", "cancelled", "expired")
 
@@ -50,6 +51,7 @@ class OwnRoutes:
         one = "/host/sayso/interrupts/{interruptId}"
         return [
             web.post("/host/sayso/runs/{runId}/interrupts", self.request),
+            web.post("/host/sayso/interrupts", self.ask),
             web.get("/host/sayso/interrupts", self.listing, allow_head=False),
             web.get(one, self.read, allow_head=False),
             web.post(f"{one}/cancel", self.cancel),
@@ -72,12 +74,29 @@ class OwnRoutes:
                 notify,
                 follow=body.notify is None,
                 self_approval=body.self_approval,
+                replies=body.replies or "",
                 reply=attempt.kept(lambda state: (201, wire.interrupt_record(state.interrupt))),
             )
             status = 201 if requested.created else 200
             return status, wire.interrupt_record(requested.interrupt)
 
         return await self._once.run(request, caller.principal.tenant, "requestInterrupt", act)
+
+    async def ask(self, request: web.Request) -> web.Response:
+        caller = self._keys.caller(request, "runs:create")
+
+        async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
+            body = parse(AskBody, await body_of(request))
+            interrupt = await self._host.ask(
+                caller.principal,
+                body,
+                check_payload(body.payload),
+                self._addresses.check(body.notify),
+                attempt.kept(lambda state: (201, wire.interrupt_record(state.interrupt))),
+            )
+            return 201, wire.interrupt_record(interrupt)
+
+        return await self._once.run(request, caller.principal.tenant, "ask", act)
 
     async def listing(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "runs:read")
@@ -110,7 +129,10 @@ class OwnRoutes:
                 self._watch.resumed(interrupt)
         messages = await self._host.store.deliveries.of(interrupt.interrupt_id)
         trace = {"traceparent": interrupt.trace} if interrupt.trace else None
-        return reply(200, wire.interrupt_detail(interrupt, messages), trace)
+        found = await notes.of(
+            self._host.store.documents, interrupt.interrupt_id, self._host.clock()
+        )
+        return reply(200, wire.interrupt_detail(interrupt, messages, found), trace)
 
     async def cancel(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "runs:cancel")

@@ -11,14 +11,12 @@ from typing import Any, Final
 
 import structlog
 from redis.asyncio.client import PubSub
-from redis.exceptions import RedisError
 
-from host.coordination.connection import AWAY, Connection
+from host.coordination.connection import AWAY, FAILURES, Connection
 
 log = structlog.get_logger(__name__)
 
 BUFFERED: Final = 10_000  # announcements; the oldest are dropped, since a reader looks at the store
-BATCH: Final = 500  # announcements in one pipeline
 QUIET: Final = 5.0  # seconds without a word after which a listener asks whether anyone is there
 SLOWEST_RETRY: Final = 2.0  # seconds
 
@@ -65,17 +63,12 @@ class Announcer:
 
     async def _flush(self) -> bool:
         """Send one pipeline. False when the server is away; then those announcements are lost."""
-        batch = [self._buffer.popleft() for _ in range(min(BATCH, len(self._buffer)))]
+        connection = self._connection
+        most = min(connection.at_once, len(self._buffer))
+        batch = [self._buffer.popleft() for _ in range(most)]
         if not batch:
             return True
-
-        async def send() -> None:
-            pipeline = self._connection.client.pipeline(transaction=False)
-            for key, message in batch:
-                pipeline.publish(key, message)
-            await pipeline.execute()
-
-        return await self._connection.call("publish", send) is not AWAY
+        return await connection.call("publish", lambda: connection.publish(batch)) is not AWAY
 
 
 async def listen(connection: Connection, key: str) -> AsyncGenerator[str, None]:
@@ -85,18 +78,18 @@ async def listen(connection: Connection, key: str) -> AsyncGenerator[str, None]:
     """
     failures = 0
     while True:
-        pubsub = connection.listener().pubsub()
+        pubsub = connection.pubsub()
         try:
             async with aclosing(_subscribed(pubsub, key)) as messages:
                 async for message in messages:
                     failures = 0
                     yield message
-        except (RedisError, OSError, TimeoutError) as error:
+        except FAILURES as error:
             failures += 1
             if failures == 1:
                 log.warning("coordination.listener_lost", error=type(error).__name__)
         finally:
-            with suppress(RedisError, OSError, TimeoutError):
+            with suppress(*FAILURES):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
         slowest = min(SLOWEST_RETRY, 0.05 * 2 ** min(failures, 10))
         await asyncio.sleep(random.uniform(slowest / 2, slowest))  # noqa: S311 - jitter

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from enum import Enum
 from typing import Any, Final
 
 import structlog
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio.client import PubSub
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
     ReadOnlyError,
+    RedisClusterException,
     RedisError,
 )
 
 from host.coordination.circuit import Circuit
+from host.coordination.clients import connect
+from host.coordination.servers import parse
 
 log = structlog.get_logger(__name__)
 
@@ -32,50 +34,37 @@ class Away(Enum):
 AWAY: Final = Away.AWAY
 
 _NEVER: Final = (AuthenticationError, AuthorizationError)
+FAILURES: Final = (RedisError, RedisClusterException, OSError, TimeoutError)
+"""What a command raises when the server, or the way to it, is to blame."""
 
 
 class Connection:
-    """Redis or Valkey behind a URL (`redis://`, `rediss://`, `unix://`).
+    """Redis or Valkey behind a URL of `host.coordination.servers`.
 
-    Every command has `deadline` seconds in all, connecting included. Refused connections, timeouts,
-    and a server that says it can't (LOADING, READONLY, MISCONF, OOM, CLUSTERDOWN) are all `AWAY`.
-    Raises `ValueError` for a URL that is none.
+    Every command has `deadline` seconds in all, connecting and finding the primary included. Refused
+    connections, timeouts, and a server that says it can't (LOADING, READONLY, MISCONF, OOM, CLUSTERDOWN)
+    are all `AWAY`. Raises `ValueError` for a URL that is none.
     """
 
     def __init__(self, url: str, *, deadline: float, connections: int, pause: float) -> None:
         self._deadline = deadline
         self._circuit = Circuit(pause)
-        options: dict[str, Any] = {
-            # No timeout of the library's own: for it, redis-py sends within `asyncio.wait_for`, which
-            # in Python 3.11 loses a cancellation that comes as the sending ends. `call` has one.
-            "socket_timeout": None,
-            "socket_connect_timeout": deadline,
-            "retry": Retry(NoBackoff(), 0),
-            "max_connections": connections,
-            "timeout": deadline,
-        }
-        try:
-            pool = BlockingConnectionPool.from_url(url, **options)
-        except ValueError:
-            # The library's own text may quote the URL, and a URL may hold a password.
-            raise ValueError(
-                "The coordination URL must look like redis://host:6379/0, rediss://host:6380/0 "
-                "or unix:///path."
-            ) from None
-        self.client: Redis = Redis.from_pool(pool)
-        # Listeners hold a connection each; they must not take those of the commands.
-        self._listeners = BlockingConnectionPool.from_url(url, **options)
+        self._clients = connect(parse(url), deadline, connections)
+        self.client = self._clients.commands
+        self.publish, self.at_once = self._clients.publish, self._clients.at_once
+        self._turn = self._clients.turn
+        self._looking: asyncio.Task[None] | None = None
 
-    def listener(self) -> Redis:
-        """A client for a subscription, which may be silent for long."""
-        return Redis(connection_pool=self._listeners)
+    def pubsub(self) -> PubSub:
+        """A subscription, which may be silent for long."""
+        return self._clients.pubsub()
 
     async def start(self) -> None:
         """Connect. Raises `ValueError` only for credentials that the server refuses."""
         try:
             async with asyncio.timeout(self._deadline):
-                await self.client.ping()
-        except (RedisError, OSError, TimeoutError) as error:
+                await self._clients.ping()
+        except FAILURES as error:
             # The library raises a ConnectionError for refused credentials; the reason is its cause.
             if any(isinstance(e, _NEVER) for e in (error, error.__cause__)):
                 await self.close()
@@ -86,18 +75,18 @@ class Connection:
 
     async def close(self) -> None:
         """Close every connection."""
-        for pool in (self.client.connection_pool, self._listeners):
-            try:
-                await pool.disconnect()
-            except (RedisError, OSError, TimeoutError):
-                continue
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait((self._looking,))
+        with suppress(*FAILURES):
+            await self._clients.close()
 
     async def healthy(self) -> bool:
         """Whether the server answers a PING in time, whatever the circuit says."""
         try:
             async with asyncio.timeout(self._deadline):
-                await self.client.ping()
-        except (RedisError, OSError, TimeoutError) as error:
+                await self._clients.ping()
+        except FAILURES as error:
             self._failed("ping", error)
             return False
         self._succeeded()
@@ -109,12 +98,9 @@ class Connection:
             return AWAY
         try:
             async with asyncio.timeout(self._deadline):
-                answer = await command()
-        except (RedisError, OSError, TimeoutError) as error:
+                answer = await (command() if self._turn is None else self._in_turn(command))
+        except FAILURES as error:
             self._failed(what, error)
-            if isinstance(error, ReadOnlyError):
-                # A replica since a failover: connect again, to whoever is the primary now.
-                await self.client.connection_pool.disconnect(inuse_connections=False)
             return AWAY
         self._succeeded()
         return answer
@@ -123,7 +109,28 @@ class Connection:
         if self._circuit.succeeded():
             log.info("coordination.back")
 
+    async def _in_turn(self, command: Callable[[], Awaitable[Any]]) -> Any:
+        assert self._turn is not None
+        async with self._turn:
+            return await command()
+
     def _failed(self, what: str, error: Exception) -> None:
         if self._circuit.failed():
-            # The kind alone: the text of an error may quote a command, and so a key.
-            log.warning("coordination.away", command=what, error=type(error).__name__)
+            # The kinds alone: the text of an error may quote a command, and so a key.
+            under = error.__cause__ or error.__context__
+            log.warning(
+                "coordination.away",
+                command=what,
+                error=type(error).__name__,
+                cause=type(under).__name__ if under is not None else "",
+            )
+        # A server that hangs, or is a replica since a failover, may still have connections of ours that
+        # look well. Let go of them, and ask anew who is the primary; not within this command's time.
+        gone = isinstance(error, ReadOnlyError | TimeoutError)
+        if gone and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look_again(), name="coordination-look-again")
+
+    async def _look_again(self) -> None:
+        with suppress(*FAILURES):
+            async with asyncio.timeout(self._deadline):
+                await self._clients.look_again()

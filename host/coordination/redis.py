@@ -54,7 +54,7 @@ return redis.call('DEL', KEYS[1])
 
 
 class RedisCoordination:
-    """`host.coordination.port.Coordination` over `url` (`redis://`, `rediss://` or `unix://`).
+    """`host.coordination.port.Coordination` over a `url` of `host.coordination.servers`.
 
     `prefix` is in front of every key, so that several installations can share a server. `deadline`
     is what one command may take, in seconds; when the server is away, one command in `pause`
@@ -185,7 +185,8 @@ class RedisCoordination:
         return await self._connection.call(what, lambda: script(keys=keys, args=args))
 
     def _lock_keys(self, name: str) -> list[str]:
-        tag = "{" + name.replace("{", "(").replace("}", ")") + "}"
+        # What is between the first braces decides the slot; with nothing in between, all of the key does.
+        tag = "{" + (name.replace("{", "(").replace("}", ")") or "-") + "}"
         return [self._key("lock", tag), self._key("fence", tag)]
 
     def _key(self, kind: str, name: str) -> str:

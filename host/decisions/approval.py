@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from host.decisions.capture import HIDDEN
 from host.decisions.eligibility import check_eligible
 from host.decisions.ending import resolved_events
 from host.decisions.state import Interrupt, NewEvent, Outcome, Policy, Principal
@@ -104,7 +105,7 @@ def vote(
         "eligible": eligible.because,
     }
     if resume.action == "ask":
-        return [_question(interrupt, value, who)]
+        return [_question(interrupt, value, who, captured=policy.capture_answers)]
     outcome = Outcome(
         value=value, action=resume.action, by=principal.id, name=who["name"], via=via, at=now
     )
@@ -127,6 +128,7 @@ def vote(
             reason=reason,
             eligible=eligible.because,
             aliases=policy.aliases,
+            captured=policy.capture_answers,
         )
     return events
 
@@ -140,11 +142,15 @@ def _decision(data: dict[str, Any], principal: Principal, action: str, counted: 
     return "overridden" if bypasses and action in APPROVING else ""
 
 
-def _question(interrupt: Interrupt, value: dict[str, Any], who: dict[str, Any]) -> NewEvent:
-    text = value.get("question", value.get("feedback", ""))
+def _question(
+    interrupt: Interrupt, value: dict[str, Any], who: dict[str, Any], *, captured: bool
+) -> NewEvent:
+    given = value.get("question", value.get("feedback", ""))
+    text = given if isinstance(given, str) else ""
     payload = {
         "nodeId": interrupt.node_id,
         "interruptId": interrupt.interrupt_id,
-        "text": text if isinstance(text, str) else "",
+        "text": text if captured else HIDDEN,
     }
-    return NewEvent("sayso.question-asked", payload, interrupt.node_id, who)
+    record = who if captured else {**who, "text": text}
+    return NewEvent("sayso.question-asked", payload, interrupt.node_id, record)

@@ -7,7 +7,9 @@ is decided here is recorded with the vote and never looked up again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from host.decisions.state import Interrupt, Policy, Principal
@@ -42,8 +44,16 @@ def check_eligible(interrupt: Interrupt, principal: Principal, policy: Policy) -
         return Eligible("relaxed")
     people, groups, roles = listed(interrupt.data, policy)
     if not (people or groups or roles):
-        if policy.open_gates == "anyone" or principal.known or principal.asked:
+        if principal.known or principal.asked:
             return Eligible("open")
+        if policy.open_gates == "anyone" and not principal.outsider:
+            return Eligible("open")
+        if policy.open_gates == "anyone":
+            raise Refusal(
+                "forbidden",
+                "Guests and people of other organisations answer only what they are asked by name. Ask "
+                "somebody of the organisation, or its operator to add you.",
+            )
         raise Refusal(
             "forbidden",
             "This gateway answers only to people it knows, and you are not in its directory yet. "
@@ -58,7 +68,18 @@ def check_eligible(interrupt: Interrupt, principal: Principal, policy: Policy) -
     for ref in roles:
         if ref in principal.roles:
             return Eligible(f"role:{ref}")
-    raise Refusal("forbidden", f"Only {_who(people, groups, roles)} may answer this.")
+    raise Refusal("forbidden", who_may(interrupt, policy))
+
+
+def who_may(
+    interrupt: Interrupt, policy: Policy, called: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """The refusal of somebody who is in no list, which says who is. `called` holds what principals and
+    groups are called, as far as they are called otherwise than by their references."""
+    people, groups, roles = listed(interrupt.data, policy)
+    names = [called.get(p, p) for p in people]
+    names += [called.get(g, f"group {g}") for g in groups]
+    return f"Only {_who([*names, *(f'role {r}' for r in roles)])} may answer this."
 
 
 def _check_not_requester(interrupt: Interrupt, principal: Principal, policy: Policy) -> None:
@@ -71,8 +92,7 @@ def _check_not_requester(interrupt: Interrupt, principal: Principal, policy: Pol
         raise Refusal("forbidden", "You asked for this, so somebody else has to decide it.")
 
 
-def _who(people: list[str], groups: list[str], roles: list[str]) -> str:
-    names = [*people, *(f"group {g}" for g in groups), *(f"role {r}" for r in roles)]
+def _who(names: list[str]) -> str:
     shown = names[:5]
     if len(names) > len(shown):
         shown.append(f"{len(names) - len(shown)} more")

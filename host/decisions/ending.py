@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+from host.decisions import capture
+from host.decisions.copies import replace
 from host.decisions.state import Interrupt, NewEvent, Outcome, iso
 from schemas.errors import Refusal
 
@@ -29,6 +30,7 @@ def resolved_events(
     ends: str = "resolved",
     aliases: bool = True,
     resumes: bool = True,
+    captured: bool = True,
 ) -> list[NewEvent]:
     """`interrupt.resolved`, its legacy alias, and `node.resumed`.
 
@@ -69,6 +71,9 @@ def resolved_events(
     }
     if eligible:
         record["eligible"] = eligible
+    if not captured:
+        record["value"] = value
+        payload = capture.unsaid(payload)
     who = {"by": outcome.by, "via": outcome.via}
     events = [NewEvent("interrupt.resolved", payload, interrupt.node_id, record)]
     if aliases and interrupt.kind == "approval" and decision in _ALIAS:
@@ -113,14 +118,18 @@ def expired_events(interrupt: Interrupt, now: int, aliases: bool = True) -> list
             ends="expired",
             aliases=aliases,
         )
-    error = {
+    record = {"interruptId": interrupt.interrupt_id, "ends": "expired", "reason": "timeout"}
+    payload = {"nodeId": interrupt.node_id, "error": timed_out()}
+    return [NewEvent("node.failed", payload, interrupt.node_id, record)]
+
+
+def timed_out() -> dict[str, Any]:
+    """The error of a node whose question nobody answered in time."""
+    return {
         "code": "run_timeout",
         "message": "Nobody answered before the deadline.",
         "retryable": False,
     }
-    record = {"interruptId": interrupt.interrupt_id, "ends": "expired", "reason": "timeout"}
-    payload = {"nodeId": interrupt.node_id, "error": error}
-    return [NewEvent("node.failed", payload, interrupt.node_id, record)]
 
 
 def already_resolved(interrupt: Interrupt) -> Refusal:

@@ -7,9 +7,11 @@ rules gives the old state.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final, Literal
 
+from host.decisions.copies import replace
+from host.decisions.session import wake_at
+from host.decisions.session_fold import fold
 from host.decisions.state import (
     Conversation,
     Interrupt,
@@ -28,17 +30,21 @@ from schemas.runs import TERMINAL, WAITING
 def evolve(state: State, events: Iterable[NewEvent], at: int) -> State:
     """The state after `events`, all appended at `at` (ms)."""
     run, interrupts, talks = state.run, state.interrupts, state.conversations
-    version = run.version
+    version, session = run.version, state.session
     for event in events:
         version += 1
         run = _run(run, event)
+        if session is not None or event.type == "sayso.session-started":
+            session = fold(session, event)
         if event.type in _OPENING:
             interrupts = (_requested(event, run.run_id, at), *interrupts)
         elif event.type.startswith("conversation."):
             talks = _conversations(talks, run.run_id, event)
         elif event.record is not None and "interruptId" in event.record:
             interrupts = _changed(interrupts, event, event.record, at)
-    return State(replace(run, version=version), interrupts, talks)
+    if session is not None:
+        run = replace(run, due=wake_at(session))
+    return State(replace(run, version=version), interrupts, talks, session)
 
 
 _OPENING: Final = frozenset({"interrupt.requested", "sayso.interrupt-replayed"})
@@ -114,6 +120,7 @@ def _requested(event: NewEvent, run_id: str, at: int) -> Interrupt:
         notify=tuple(record.get("notify", ())),
         match_key=record.get("matchKey"),
         self_approval=record.get("selfApproval"),
+        replies=record.get("replies", ""),
         trace=record.get("trace", ""),
     )
 
@@ -125,12 +132,13 @@ def _interrupt(interrupt: Interrupt, event: NewEvent, record: dict[str, Any], at
         others = tuple(v for v in interrupt.votes if v.principal != vote.principal)
         return replace(interrupt, votes=(*others, vote), version=version)
     if event.type == "sayso.question-asked":
-        asked = Question(record["by"], record["name"], event.payload.get("text", ""), at)
+        text = record.get("text", event.payload.get("text", ""))
+        asked = Question(record["by"], record["name"], text, at)
         return replace(interrupt, questions=(*interrupt.questions, asked), version=version)
     ends = record.get("ends")
     if ends and interrupt.status == "open":
         outcome = Outcome(
-            value=event.payload.get("resumeValue"),
+            value=record["value"] if "value" in record else event.payload.get("resumeValue"),
             action=record.get("action", ""),
             decision=record.get("decision", ""),
             reason=record.get("reason", ""),

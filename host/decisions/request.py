@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from host.decisions import capture
 from host.decisions.ending import cancelled_events, resolved_events
 from host.decisions.evolve import evolve
 from host.decisions.state import Interrupt, NewEvent, Outcome, Policy, Principal, Run, State
@@ -30,6 +31,7 @@ class Ask:
     notify: tuple[str, ...]
     principal: Principal
     self_approval: bool | None = None
+    replies: str = ""
 
 
 def request(state: State, ask: Ask, now: int, policy: Policy) -> list[NewEvent]:
@@ -51,6 +53,8 @@ def request(state: State, ask: Ask, now: int, policy: Policy) -> list[NewEvent]:
     payload, kind = ask.payload, ask.payload["kind"]
     _check_conversation(state, payload)
     record = _record(ask, now)
+    if not policy.capture_requests:
+        record["asked"], payload = payload, capture.told(payload)
     requested = NewEvent("interrupt.requested", payload, ask.node_id, record)
     events = [requested]
     if kind in ("conversation.start", "conversation.close"):
@@ -76,6 +80,8 @@ def _record(ask: Ask, now: int) -> dict[str, Any]:
         record["notify"] = list(ask.notify)
     if ask.self_approval is not None:
         record["selfApproval"] = ask.self_approval
+    if ask.replies:
+        record["replies"] = ask.replies
     if ask.payload["kind"] == "external-event":
         data = ask.payload["data"]
         record["matchKey"] = match_key(ask.principal.tenant, data["eventType"], data["correlation"])
@@ -145,8 +151,9 @@ def _by_the_host(state: State, requested: NewEvent, now: int) -> list[NewEvent]:
                 "role": "system",
                 "turnIndex": 0,
             }
+        asked = (requested.record or {}).get("asked", requested.payload)
         record = {
-            "title": data.get("title", ""),
+            "title": asked["data"].get("title", ""),
             "notify": (requested.record or {}).get("notify", []),
         }
         happened = NewEvent("conversation.opened", payload, requested.node_id, record)

@@ -11,6 +11,7 @@ from typing import Any
 
 from host.decisions.answers import Check, check_value, correlates
 from host.decisions.approval import vote
+from host.decisions.capture import HIDDEN
 from host.decisions.eligibility import check_eligible
 from host.decisions.ending import already_resolved, resolved_events
 from host.decisions.state import NewEvent, Outcome, Policy, Principal, State
@@ -53,9 +54,16 @@ def resolve(state: State, answer: Answer, now: int, policy: Policy, check: Check
     outcome = Outcome(
         value=answer.value, by=who.id, name=who.name or who.id, via=answer.via, at=now
     )
-    events = resolved_events(interrupt, outcome, eligible=eligible, aliases=policy.aliases)
+    events = resolved_events(
+        interrupt,
+        outcome,
+        eligible=eligible,
+        aliases=policy.aliases,
+        captured=policy.capture_answers,
+    )
     if interrupt.kind == "conversation.exchange":
-        events.append(_exchanged(state, answer, now))
+        said = answer.value if policy.capture_answers else HIDDEN
+        events.append(_exchanged(state, said, now))
     return events
 
 
@@ -66,7 +74,7 @@ def _check_correlation(state: State, answer: Answer) -> None:
         )
 
 
-def _exchanged(state: State, answer: Answer, now: int) -> NewEvent:
+def _exchanged(state: State, said: Any, now: int) -> NewEvent:
     interrupt = state.interrupt
     conversation_id: str = interrupt.data["conversationId"]
     conversation = state.conversation(conversation_id)
@@ -75,7 +83,7 @@ def _exchanged(state: State, answer: Answer, now: int) -> NewEvent:
     turn = {
         "messageId": f"{conversation_id}:{index}:user"[:256],
         "from": "user",
-        "content": answer.value,
+        "content": said,
         "ts": now,
         "role": "user",
         "turnIndex": index,

@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal
 
+from host.decisions.session import Session
+
 InterruptStatus = Literal["open", "resolved", "cancelled", "expired"]
 Json = Any
 
@@ -39,7 +41,8 @@ class Principal:
     `names` are all spellings that an approvers list may use for them, `id` included. `groups`, `roles`
     and `override` were looked up just now, at decision time. `known` tells a person of the directory (or
     an authenticated program) from a stranger whom only a channel vouches for; `asked` is true when this
-    very person was sent the question or holds a link of their own.
+    very person was sent the question or holds a link of their own; `outsider` tells a stranger who is a
+    guest in the channel, or of another organisation.
     """
 
     id: str
@@ -52,6 +55,7 @@ class Principal:
     override: bool = False
     known: bool = True
     asked: bool = False
+    outsider: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ class Policy:
     `open_gates`: who may answer a request that lists nobody: `known` people and programs, or `anyone`
     a channel lets in. `ref_kinds`: which approver references are resolved and enforced here. Without
     `enforce_lists` (a declared relaxation for test stages) anybody may answer. The last two are test
-    seams: an event must repeat its wait's correlation, a caller may name the voter.
+    seams: an event must repeat its wait's correlation, a caller may name the voter. `capture_requests`
+    and `capture_answers`: whether events show what was asked and what was said.
     """
 
     open_gates: Literal["known", "anyone"] = "known"
@@ -71,6 +76,8 @@ class Policy:
     enforce_lists: bool = True
     check_correlation: bool = False
     named_voters: bool = False
+    capture_requests: bool = True
+    capture_answers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +144,17 @@ class Interrupt:
     notify: tuple[str, ...] = ()
     match_key: str | None = None
     self_approval: bool | None = None
+    replies: str = ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
     trace: str = ""  # the W3C traceparent of the request that asked
     status: InterruptStatus = "open"
     version: int = 1
     votes: tuple[Vote, ...] = ()
     questions: tuple[Question, ...] = ()
     outcome: Outcome | None = None
+
+    def is_open(self, now: int) -> bool:
+        """Whether an answer may still count at `now` (ms): a deadline needs no timer to have passed."""
+        return self.status == "open" and (self.deadline is None or now < self.deadline)
 
     @property
     def tenant(self) -> str:
@@ -179,7 +191,7 @@ class Run:
 
     `nodes` is empty for a run that an outside program drives. `replay_of` names the run whose recorded
     answers this one takes; `root` is the run that its keys are derived from (itself, or the origin of
-    a fork).
+    a fork). `due` is when a session has to be looked at (ms).
     """
 
     run_id: str
@@ -198,6 +210,7 @@ class Run:
     nodes: tuple[NodeState, ...] = ()
     replay_of: str | None = None
     root: str = ""
+    due: int | None = None
 
     @property
     def tenant(self) -> str:
@@ -205,10 +218,11 @@ class Run:
 
     @property
     def wake_at(self) -> int | None:
-        """When the next delay of this run is over (ms), or None."""
+        """When the next delay of this run is over, or its session is due (ms), or None."""
         if self.status in ("completed", "failed", "cancelled"):
             return None
-        return min((n.until for n in self.nodes if n.until is not None), default=None)
+        delays = min((n.until for n in self.nodes if n.until is not None), default=None)
+        return self.due if delays is None else delays
 
     def node(self, node_id: str) -> NodeState | None:
         """The state of a workflow node that was started."""
@@ -246,6 +260,7 @@ class State:
     run: Run
     interrupts: tuple[Interrupt, ...] = ()
     conversations: tuple[Conversation, ...] = ()
+    session: Session | None = None
 
     @property
     def interrupt(self) -> Interrupt:

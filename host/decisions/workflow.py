@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from host.decisions.ending import timed_out
 from host.decisions.evolve import evolve
 from host.decisions.state import Interrupt, NewEvent, State
 from host.decisions.steps import Step, close_conversation, enter
@@ -106,10 +107,15 @@ class Progress:
 
     def _fail(self, node_id: str) -> None:
         failed = next(
-            e for e in reversed(self.events)
-            if e.type == "node.failed" and e.payload["nodeId"] == node_id
+            (
+                e for e in reversed(self.events)
+                if e.type == "node.failed" and e.payload["nodeId"] == node_id
+            ),
+            None,
         )  # fmt: skip
-        payload = {"error": failed.payload["error"], "failedNodeId": node_id}
+        # Failed before this move: by its deadline, which is all that fails a node from outside.
+        error = failed.payload["error"] if failed is not None else timed_out()
+        payload = {"error": error, "failedNodeId": node_id}
         self.add([NewEvent("run.failed", payload)])
 
     def _finish(self) -> None:
@@ -151,7 +157,9 @@ def node_end(state: State, interrupt: Interrupt, step: Step) -> list[NewEvent]:
             message = "Nobody approved before the deadline."
         error = {"code": "approval_rejected", "message": message, "retryable": False}
         return [NewEvent("node.failed", {"nodeId": node_id, "error": error}, node_id)]
-    done: dict[str, Any] = {"nodeId": node_id, "outputs": {"value": outcome.value}}
+    done: dict[str, Any] = {"nodeId": node_id}
+    if step.policy.capture_answers:
+        done["outputs"] = {"value": outcome.value}
     completed = NewEvent("node.completed", done, node_id)
     if interrupt.kind == "conversation.exchange" and step.recorded is None:
         name = interrupt.data["conversationId"]

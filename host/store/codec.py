@@ -6,7 +6,7 @@ a resolve rewrites a few hundred bytes whatever the size of the payload.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -22,6 +22,7 @@ from host.decisions.state import (
     Vote,
 )
 from host.store.records import StoredEvent
+from host.store.shelf import ShelvedEvent
 
 _STATIC = (
     "payload",
@@ -29,6 +30,7 @@ _STATIC = (
     "requested_by",
     "notify",
     "self_approval",
+    "replies",
     "match_key",
     "trace",
 )
@@ -110,3 +112,47 @@ def load_conversation(blob: bytes) -> Conversation:
 def ref_key(ref: dict[str, Any]) -> str:
     """The members of a thread's ref that identify it, as text."""
     return orjson.dumps(ref, option=orjson.OPT_SORT_KEYS).decode()
+
+
+SHELVED: Final = (
+    "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, error, "
+    "correlation, expires_at, several, headers, duplicates"
+)
+"""The columns of the shelf that `load_shelved` reads, in its order."""
+
+
+def dump_mapping(event: ShelvedEvent) -> dict[str, Any]:
+    """What the mapping of an event decides, by column; source, id and tenant first."""
+    return {
+        "source": event.source,
+        "event_id": event.event_id,
+        "tenant": event.tenant,
+        "event_type": event.event_type,
+        "match_key": event.match_key,
+        "correlation": orjson.dumps(event.correlation),
+        "payload": orjson.dumps(event.payload),
+        "expires_at": event.expires_at,
+        "several": event.several,
+        "headers": orjson.dumps(event.headers),
+    }
+
+
+def load_shelved(row: Any) -> ShelvedEvent:
+    """From a row of the columns `SHELVED`."""
+    return ShelvedEvent(
+        source=row[0],
+        event_id=row[1],
+        tenant=row[2],
+        event_type=row[3],
+        match_key=row[4],
+        payload=orjson.loads(row[5]),
+        received_at=row[6],
+        state=row[7],
+        matched=tuple(orjson.loads(row[8])),
+        error=row[9],
+        correlation=orjson.loads(row[10]),
+        expires_at=row[11],
+        several=row[12],
+        headers=orjson.loads(row[13]),
+        duplicates=row[14],
+    )

@@ -114,6 +114,22 @@ class Deliveries(Protocol):
     async def failed(self, message: Message, error: str, retry_at: int | None, now: int) -> None:
         """Try again at `retry_at` (ms), or never (None): a dead letter."""
 
+    async def postpone(self, message: Message, until: int, now: int) -> None:
+        """Hand it back, to be claimed at `until` (ms): its turn has not come. Counts as no attempt."""
+
+    async def note(self, message: Message, ref: dict[str, Any] | None) -> bool:
+        """Keep `ref` while the message is still being sent: what is about to be done, should this
+        process end meanwhile. False when a newer claim exists."""
+
+    async def add(self, message: Message, channel: str, address: str, now: int) -> bool:
+        """The same interrupt at one more address, due now. False when it has a message there."""
+
+    async def recall(self, interrupt_id: str, channel: str, address: str, now: int) -> bool:
+        """What was shown there never arrived: due once more. False when nothing was sent there."""
+
+    async def revive(self, now: int) -> int:
+        """Make the dead letters of open interrupts due once more. Returns how many."""
+
     async def of(self, interrupt_id: str) -> list[MessageStatus]: ...
 
     async def thread(self, tenant: str, thread: str, channel: str, address: str) -> Any | None:

@@ -10,6 +10,7 @@ longer than any provider repeats itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, get_args
 
@@ -75,7 +76,12 @@ class Shelf(Protocol):
     async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
         """Keep it, durably. False, and counted, when this source has sent this event id before."""
 
-    async def due(self, now: int, limit: int) -> list[ShelvedEvent]: ...
+    async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
+        """Events to work on, oldest first. They are this replica's until its lease of a few seconds is over;
+        what happens twice then has its effect once all the same."""
+
+    async def renew(self, events: Sequence[ShelvedEvent], now: int) -> None:
+        """Hold on to what is still due of these for another lease from `now`."""
 
     async def get(self, source: str, event_id: str) -> ShelvedEvent | None: ...
 

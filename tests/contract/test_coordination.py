@@ -3,30 +3,79 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.port import Coordination
 from host.coordination.redis import RedisCoordination
+from tests.fakes.valkeys import Cluster, Watched
 
-Make = Callable[[], Coordination]
+T = TypeVar("T", Watched, Cluster)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Servers that are there, by the URL that a gateway would be given."""
+
+    url: str
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    yield from _held(Watched(tmp_path_factory.mktemp("sentinel")))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    yield from _held(Cluster(tmp_path_factory.mktemp("cluster")))
+
+
+def _held(servers: T) -> Iterator[T]:
+    async def start() -> None:
+        for server in servers.servers:
+            await server.start()
+        await servers.ready()
+
+    try:
+        asyncio.run(start())
+        yield servers
+    finally:
+        for server in servers.servers:
+            server.kill()
+
+
+@pytest.fixture(params=["embedded", "watched", "cluster"])
+def shape(request: pytest.FixtureRequest) -> Watched | Cluster | None:
+    if request.param == "embedded":
+        return None
+    found: Watched | Cluster = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture
-async def valkey(tmp_path: Path) -> AsyncIterator[EmbeddedValkey]:
-    server = EmbeddedValkey(tmp_path)
-    await server.start()
-    yield server
-    await server.stop()
+async def valkey(shape: Watched | Cluster | None, tmp_path: Path) -> AsyncIterator[Reached]:
+    """Each shape of server, empty."""
+    if shape is None:
+        embedded = EmbeddedValkey(tmp_path)
+        await embedded.start()
+        yield Reached(embedded.url)
+        await embedded.stop()
+        return
+    primaries = shape.servers[:1] if isinstance(shape, Watched) else shape.servers[:3]
+    for server in primaries:
+        await server.say("FLUSHALL")
+    yield Reached(shape.url)
 
 
 @pytest.fixture
-async def replicas(valkey: EmbeddedValkey) -> AsyncIterator[tuple[Coordination, Coordination]]:
-    """Two gateways that share one server."""
+async def replicas(valkey: Reached) -> AsyncIterator[tuple[Coordination, Coordination]]:
+    """Two gateways that share their servers."""
     one, two = RedisCoordination(valkey.url, deadline=2), RedisCoordination(valkey.url, deadline=2)
     await one.start()
     await two.start()
@@ -217,7 +266,7 @@ async def test_others_hear_an_announcement_and_its_sender_does_not(replicas: Rep
         assert await anext(own) == "from two"
 
 
-async def test_stop_sends_what_was_announced(replicas: Replicas, valkey: EmbeddedValkey) -> None:
+async def test_stop_sends_what_was_announced(replicas: Replicas, valkey: Reached) -> None:
     leaving = RedisCoordination(valkey.url, deadline=2)
     await leaving.start()
     async with asyncio.timeout(10), aclosing(replicas[0].listen("wake")) as heard:  # type: ignore[type-var]
@@ -227,7 +276,7 @@ async def test_stop_sends_what_was_announced(replicas: Replicas, valkey: Embedde
         assert await anext(heard) == "last words"
 
 
-async def test_prefixes_keep_installations_apart(valkey: EmbeddedValkey) -> None:
+async def test_prefixes_keep_installations_apart(valkey: Reached) -> None:
     here, there = RedisCoordination(valkey.url, "a"), RedisCoordination(valkey.url, "b")
     await here.start()
     await there.start()

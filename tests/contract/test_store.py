@@ -271,6 +271,80 @@ async def test_a_rate_limit_is_not_cut_short_by_a_change(store: Store) -> None:
     assert again.wanted == 2
 
 
+async def test_what_is_put_off_comes_back_in_time_and_has_not_failed(store: Store) -> None:
+    state = await ask(store, await begin(store), notify=("web:",))
+    [message] = await store.deliveries.claim(NOW, "me", 1000, 10)
+    await store.deliveries.postpone(message, NOW + 700, NOW)
+    assert await store.deliveries.claim(NOW + 699, "you", 1000, 10) == []
+    await accept(store, state)
+    [again] = await store.deliveries.claim(NOW + 700, "you", 1000, 10)
+    assert (again.attempts, again.wanted, again.ref) == (0, 2, None)
+    await store.deliveries.postpone(message, NOW + 9000, NOW)  # not ours any more
+    assert await store.deliveries.shown(again, {"id": 1}, NOW + 701)
+    await store.deliveries.postpone(again, NOW + 702, NOW + 701)  # it is shown: nothing to come back for
+    assert await store.deliveries.claim(NOW + 9000, "me", 1000, 10) == []
+
+
+async def test_what_is_noted_before_is_found_by_who_takes_over(store: Store) -> None:
+    await ask(store, await begin(store), notify=("web:",))
+    [message] = await store.deliveries.claim(NOW, "me", 1000, 10)
+    assert await store.deliveries.note(message, {"posting": "card"})
+    [taken] = await store.deliveries.claim(NOW + 1001, "you", 1000, 10)
+    assert taken.ref == {"posting": "card"}
+    assert not await store.deliveries.note(message, {"posting": "again"})  # somebody else has it
+    assert await store.deliveries.note(taken, None)
+    await store.deliveries.failed(taken, "no", NOW + 1100, NOW + 1002)
+    [last] = await store.deliveries.claim(NOW + 1100, "me", 1000, 10)
+    assert last.ref is None
+
+
+async def test_one_more_address_gets_the_same_question(store: Store) -> None:
+    state = await ask(store, await begin(store), notify=("web:",))
+    [message] = await store.deliveries.claim(NOW, "me", 1000, 10)
+    assert await store.deliveries.add(message, "email", "ops@example.com", NOW)
+    assert not await store.deliveries.add(message, "email", "ops@example.com", NOW)
+    [other] = await store.deliveries.claim(NOW, "me", 1000, 10)
+    assert (other.interrupt_id, other.channel, other.address, other.wanted, other.ref) == (
+        message.interrupt_id,
+        "email",
+        "ops@example.com",
+        1,
+        None,
+    )
+    assert await store.deliveries.shown(other, {"id": 1}, NOW)
+    await accept(store, state)
+    [stale] = await store.deliveries.claim(NOW + 10, "me", 1000, 10)
+    assert (stale.address, stale.wanted) == ("ops@example.com", 2)
+
+
+async def test_dead_letters_of_open_questions_get_another_chance(store: Store) -> None:
+    await ask(store, await begin(store), notify=("web:",))
+    closed = await ask(store, await begin(store), notify=("email:a@example.com",))
+    for message in await store.deliveries.claim(NOW, "me", 1000, 10):
+        await store.deliveries.failed(message, "no", None, NOW)
+    await accept(store, closed)
+    for message in await store.deliveries.claim(NOW + 10, "me", 1000, 10):
+        await store.deliveries.failed(message, "no", None, NOW + 10)
+    assert await store.deliveries.revive(NOW + 20) == 1
+    [again] = await store.deliveries.claim(NOW + 20, "me", 1000, 10)
+    assert (again.channel, again.attempts) == ("web", 0)
+    assert await store.deliveries.revive(NOW + 21) == 0
+
+
+async def test_what_never_arrived_is_due_once_more(store: Store) -> None:
+    state = await ask(store, await begin(store), notify=("email:a@example.com",))
+    place = (state.interrupt.interrupt_id, "email", "a@example.com")
+    [message] = await store.deliveries.claim(NOW, "me", 1000, 10)
+    assert await store.deliveries.shown(message, {"id": 1}, NOW)
+    assert await store.deliveries.recall(*place, NOW + 10)
+    assert not await store.deliveries.recall(place[0], "email", "b@example.com", NOW + 10)
+    [again] = await store.deliveries.claim(NOW + 10, "me", 1000, 10)
+    assert (again.address, again.ref, again.shown < again.wanted) == (place[2], {"id": 1}, True)
+    await store.deliveries.failed(again, "bounced", None, NOW + 11)
+    [status] = await store.deliveries.of(place[0])
+    assert (status.state, status.error) == ("dead", "bounced")
+
+
 async def test_threads_keep_their_first_root(store: Store) -> None:
     place = ("acme", "c1", "slack", "#ops")
     assert await store.deliveries.thread(*place) is None

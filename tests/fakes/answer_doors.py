@@ -81,6 +81,9 @@ class StubIntake:
         self.looks += 1
         return self.card
 
+    async def counted(self, channel: str, dedupe: str) -> bool:
+        return False
+
     async def turn(self, channel: str, thread_ref: Ref) -> str | None:
         return None
 

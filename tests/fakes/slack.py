@@ -23,6 +23,7 @@ from typing import Any
 
 from tests.fakes import slack_payloads as payloads
 from tests.fakes.slack_blocks import check_view
+from tests.fakes.slack_elements import Problems, check_option
 from tests.fakes.slack_methods import Workspace
 from tests.fakes.slack_server import Call, Fault, SlackServer
 from tests.fakes.slack_state import Message, View, state_of
@@ -59,6 +60,7 @@ class FakeSlack:
         self.messages, self.views = self.space.messages, self.space.views
         self.private = self.space.private  # what only one person saw
         self.calls, self.faults = self.server.calls, self.server.faults
+        self.limits = self.server.limits
         self.sockets = self.server.sockets
         self.sent: list[Sent] = []
 
@@ -164,6 +166,24 @@ class FakeSlack:
             self.space, view, state, user=user or view.user, team=team
         )
         return self._apply(view, await self.send("interactive", payload))
+
+    async def suggest(self, view: View, label: str, typed: str) -> list[dict[str, Any]]:
+        """Type into an external menu: the options that Slack would show, or nothing at all where it
+        takes what it was given for wrong."""
+        [block] = [b for b in view.view["blocks"] if b.get("label", {}).get("text") == label]
+        assert block["element"]["type"] in ("external_select", "multi_external_select")
+        payload = payloads.block_suggestion(self.space, view, block, typed)
+        answer = await self.send("interactive", payload)
+        assert answer.status == 200
+        assert answer.seconds < ACK_SECONDS
+        assert isinstance(answer.body, dict)
+        assert answer.body.keys() == {"options"}
+        options: list[dict[str, Any]] = answer.body["options"]
+        problems = Problems()
+        for index, option in enumerate(problems.each(options, "/options", 100, least=0)):
+            check_option(problems, option, f"/options/{index}")
+        assert not problems.found, problems.found
+        return options
 
     async def close(self, view: View) -> Answer:
         """Close a modal without sending it. Slack tells so only when asked to; this always does."""

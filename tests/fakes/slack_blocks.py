@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from tests.fakes.slack_elements import Problems, check_element
+from tests.fakes.slack_rich import check_rich_text
 
 MESSAGE_TEXT = 13_200  # of all blocks together; undocumented, found by bisection
 VIEW_BYTES = 250_000
@@ -23,6 +24,7 @@ _SURFACES = {
     "input": {"message", "modal", "home"},
     "image": {"message", "modal", "home"},
     "markdown": {"message"},
+    "rich_text": {"message", "modal", "home"},
 }
 
 
@@ -75,6 +77,19 @@ def check_view(view: Any) -> list[str]:
     has_input = any(isinstance(one, dict) and one.get("type") == "input" for one in blocks)
     if has_input and "submit" not in view:
         problems.add("submit is required with an input block", "/view/submit")
+    return problems.found
+
+
+def check_home(view: Any) -> list[str]:
+    """The complaints about a Home tab; empty when Slack would take it."""
+    problems = Problems()
+    optional = {"private_metadata", "callback_id", "external_id"}
+    if problems.members(view, "/view", {"type", "blocks"}, optional):
+        if view["type"] != "home":
+            problems.add(f"unsupported type: {view['type']}", "/view/type")
+        _check_blocks(problems, view["blocks"], "/view/blocks", "home", 100)
+        if view_bytes(view) > VIEW_BYTES:
+            problems.add("the view is too large", "/view")
     return problems.found
 
 
@@ -168,4 +183,5 @@ _CHECKS = {
     "input": _input,
     "image": _image,
     "markdown": _markdown,
+    "rich_text": check_rich_text,
 }

@@ -177,6 +177,31 @@ def _options(most: int, many: bool, extra: set[str]) -> Any:
     return check
 
 
+def _external(many: bool) -> Any:
+    initial = "initial_options" if many else "initial_option"
+
+    def check(problems: Problems, value: dict[str, Any], pointer: str) -> None:
+        known = {
+            "action_id",
+            "confirm",
+            "focus_on_load",
+            "placeholder",
+            "min_query_length",
+            initial,
+        }
+        problems.members(
+            value, pointer, {"type"}, known | ({"max_selected_items"} if many else set())
+        )
+        _whole(problems, value, pointer, "min_query_length", 0, 255)
+        _whole(problems, value, pointer, "max_selected_items", 1, 100)
+        if initial in value:
+            chosen = value[initial] if many else [value[initial]]
+            for index, option in enumerate(problems.each(chosen, f"{pointer}/{initial}", 100)):
+                check_option(problems, option, f"{pointer}/{initial}/{index}")
+
+    return check
+
+
 def _whole(
     problems: Problems, value: dict[str, Any], pointer: str, name: str, least: int, most: int
 ) -> None:
@@ -255,6 +280,8 @@ _CHECKS: dict[str, Any] = {
     "button": _button,
     "static_select": _options(100, False, {"placeholder"}),
     "multi_static_select": _options(100, True, {"placeholder", "max_selected_items"}),
+    "external_select": _external(False),
+    "multi_external_select": _external(True),
     "radio_buttons": _options(10, False, set()),
     "checkboxes": _options(10, True, set()),
     "overflow": _options(5, False, set()),
@@ -273,6 +300,8 @@ _PLACES: dict[str, set[str]] = {
     "overflow": {"actions", "section"},
     "static_select": _EVERYWHERE,
     "multi_static_select": {"input", "section"},
+    "external_select": _EVERYWHERE,
+    "multi_external_select": {"input", "section"},
     "radio_buttons": _EVERYWHERE,
     "checkboxes": _EVERYWHERE,
     "datepicker": _EVERYWHERE,

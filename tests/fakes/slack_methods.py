@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import secrets
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tests.fakes.slack_blocks import (
     MESSAGE_TEXT,
     VIEW_BYTES,
+    check_home,
     check_message,
     check_view,
     message_text_length,
@@ -38,7 +40,7 @@ class Workspace:
         self.groups: dict[str, list[str]] = {}
         self.messages: dict[tuple[str, str], Message] = {}
         self.views: dict[str, View] = {}
-        self.home: dict[str, dict[str, Any]] = {}
+        self.home: dict[str, View] = {}  # by user; `edits` counts how often it was published
         self.triggers: dict[str, Trigger] = {}
         self.private: list[dict[str, Any]] = []  # what only one person saw
         self.clock = Clock()
@@ -104,7 +106,7 @@ class Workspace:
 
     def chat_postMessage(self, args: dict[str, Any]) -> dict[str, Any]:
         channel = self.resolve(args.get("channel"))
-        self._check_content(args, 40_000)
+        self.check_content(args, 40_000)
         thread = args.get("thread_ts", "")
         if thread and (channel, thread) not in self.messages:
             raise SlackError("thread_not_found")
@@ -113,6 +115,7 @@ class Workspace:
         ts = self.clock.ts()
         blocks = copy.deepcopy(args.get("blocks") or [])
         message = Message(channel, ts, args.get("text") or "", blocks, self.bot_user, thread)
+        message.metadata = _metadata(args.get("metadata"))
         self.messages[(channel, ts)] = message
         return {"channel": channel, "ts": ts, "message": self.echo(message)}
 
@@ -127,11 +130,13 @@ class Workspace:
             raise SlackError("message_not_found")
         if message.user != self.bot_user:
             raise SlackError("cant_update_message")
-        self._check_content(args, 4_000)
+        self.check_content(args, 4_000)
         message.history.append(message.blocks)
         message.text = args["text"] if args.get("text") is not None else message.text
         if "blocks" in args or "text" in args:  # a text alone deletes the blocks
             message.blocks = copy.deepcopy(args.get("blocks") or [])
+        if "metadata" in args:  # kept unless it is sent
+            message.metadata = _metadata(args["metadata"])
         message.edits += 1
         return {"channel": channel, "ts": ts, "text": message.text, "message": self.echo(message)}
 
@@ -139,9 +144,46 @@ class Workspace:
         channel = self.resolve(args.get("channel"))
         if args.get("user") not in self.users:
             raise SlackError("user_not_in_channel")
-        self._check_content(args, 4_000)
+        self.check_content(args, 4_000)
         self.private.append({"by": "chat.postEphemeral", **args, "channel": channel})
         return {"message_ts": self.clock.ts()}
+
+    def conversations_list(self, args: dict[str, Any]) -> dict[str, Any]:
+        names = ("id", "name")
+        shared = [c for c in self.channels.values() if not c["id"].startswith("D")]
+        shown = [c for c in shared if not (c["archived"] and args.get("exclude_archived"))]
+        return {"channels": [{name: c[name] for name in names} for c in shown]}
+
+    def conversations_history(self, args: dict[str, Any]) -> dict[str, Any]:
+        return self._read(args, lambda m: m.thread_ts in ("", m.ts))
+
+    def conversations_replies(self, args: dict[str, Any]) -> dict[str, Any]:
+        thread = args.get("ts")
+        if (args.get("channel"), thread) not in self.messages:
+            raise SlackError("thread_not_found")
+        return self._read(args, lambda m: thread in (m.ts, m.thread_ts))
+
+    def _read(self, args: dict[str, Any], wanted: Callable[[Message], bool]) -> dict[str, Any]:
+        """A page of messages, newest first. Takes ids alone, and only where the bot is."""
+        known = self.channels.get(str(args.get("channel")))
+        if known is None:
+            raise SlackError("channel_not_found")
+        if not known["member"]:
+            raise SlackError("not_in_channel")
+        oldest = float(args.get("oldest", 0))
+        found = [
+            m for m in self.messages.values() if m.channel == known["id"] and float(m.ts) > oldest
+        ]
+        found = sorted((m for m in found if wanted(m)), key=lambda m: m.ts, reverse=True)
+        start, limit = int(args.get("cursor") or 0), int(args.get("limit", 100))
+        shown = []
+        for message in found[start : start + limit]:
+            one = self.echo(message)
+            if message.metadata and args.get("include_all_metadata"):
+                one["metadata"] = copy.deepcopy(message.metadata)
+            shown.append(one)
+        more = str(start + limit) if len(found) > start + limit else ""
+        return {"messages": shown, "response_metadata": {"next_cursor": more}}
 
     def conversations_open(self, args: dict[str, Any]) -> dict[str, Any]:
         users = str(args.get("users", ""))
@@ -190,8 +232,18 @@ class Workspace:
     def views_publish(self, args: dict[str, Any]) -> dict[str, Any]:
         if args.get("user_id") not in self.users:
             raise SlackError("user_not_found")
-        self.home[args["user_id"]] = args["view"]
-        return {"view": {**args["view"], "id": f"V{secrets.token_hex(5).upper()}"}}
+        user, view = args["user_id"], args.get("view")
+        if problems := check_home(view):
+            raise SlackError("invalid_arguments", *problems)
+        known = self.home.get(user)
+        if known is None:
+            known = View(f"V{secrets.token_hex(5).upper()}", {}, user, new_hash())
+            self.home[user] = known
+        elif args.get("hash") not in (None, known.hash):
+            raise SlackError("hash_conflict")
+        self.replace_view(known, args["view"])
+        known.edits += 1
+        return {"view": self.echo_view(known)}
 
     # -- what they share ----------------------------------------------------------------------
 
@@ -209,7 +261,7 @@ class Workspace:
         trigger.used = True
         return trigger
 
-    def _check_content(self, args: dict[str, Any], most_text: int) -> None:
+    def check_content(self, args: dict[str, Any], most_text: int) -> None:
         text, blocks = args.get("text"), args.get("blocks")
         if not text and not blocks:
             raise SlackError("no_text")
@@ -260,3 +312,16 @@ class Workspace:
             "external_id": "",
             "bot_id": self.bot_id,
         }
+
+
+def _metadata(given: Any) -> dict[str, Any]:
+    """What may be kept with a message: a type and flat values."""
+    if given in (None, {}):
+        return {}
+    right = isinstance(given, dict) and given.keys() == {"event_type", "event_payload"}
+    if not right or not isinstance(given["event_type"], str):
+        raise SlackError("invalid_metadata_format")
+    payload = given["event_payload"]
+    if not isinstance(payload, dict) or any(isinstance(v, dict | list) for v in payload.values()):
+        raise SlackError("invalid_metadata_schema")
+    return copy.deepcopy(given)

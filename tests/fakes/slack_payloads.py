@@ -15,7 +15,8 @@ def _who(space: Workspace, user: str, team: str) -> dict[str, Any]:
     return {"id": user, "username": name, "name": name, "team_id": team or space.team}
 
 
-def _interactive(space: Workspace, kind: str, user: str, team: str) -> dict[str, Any]:
+def interactive(space: Workspace, kind: str, user: str, team: str) -> dict[str, Any]:
+    """The members that all interactions have."""
     return {
         "type": kind,
         "user": _who(space, user, team),
@@ -50,7 +51,7 @@ def block_actions(
         **{name: element[name] for name in ("value", "style") if name in element},
     }
     return {
-        **_interactive(space, "block_actions", user, team),
+        **interactive(space, "block_actions", user, team),
         "container": {
             "type": "message",
             "message_ts": message.ts,
@@ -72,16 +73,30 @@ def view_submission(
 ) -> dict[str, Any]:
     """A modal that was sent."""
     return {
-        **_interactive(space, "view_submission", user, team),
+        **interactive(space, "view_submission", user, team),
         "trigger_id": space.trigger(user),
         "view": {**space.echo_view(view), "state": {"values": state}},
         "response_urls": [],
     }
 
 
+def block_suggestion(
+    space: Workspace, view: View, block: dict[str, Any], typed: str
+) -> dict[str, Any]:
+    """What was typed so far into an external menu of a modal."""
+    return {
+        **interactive(space, "block_suggestion", view.user, ""),
+        "action_id": block["element"]["action_id"],
+        "block_id": block["block_id"],
+        "value": typed,
+        "container": {"type": "view", "view_id": view.id},
+        "view": space.echo_view(view),
+    }
+
+
 def view_closed(space: Workspace, view: View, *, user: str) -> dict[str, Any]:
     """A modal that was closed without sending."""
-    body = _interactive(space, "view_closed", user, "")
+    body = interactive(space, "view_closed", user, "")
     return {**body, "view": space.echo_view(view), "is_cleared": True}
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from tests.fakes import slack_people
+from tests.fakes.slack_limits import RateLimits
 from tests.fakes.slack_methods import Workspace
 from tests.fakes.slack_state import RESPONSE_URL_USES, SlackError
 from tests.fakes.slack_transport import Sockets
@@ -19,7 +22,10 @@ METHODS = {
     "chat.postMessage",
     "chat.update",
     "chat.postEphemeral",
+    "conversations.history",
+    "conversations.list",
     "conversations.open",
+    "conversations.replies",
     "users.info",
     "users.lookupByEmail",
     "usergroups.users.list",
@@ -38,6 +44,7 @@ class Call:
     args: dict[str, Any]
     token: str
     error: str = ""
+    at: float = 0.0  # by the monotonic clock
 
 
 @dataclass(slots=True)
@@ -50,6 +57,7 @@ class Fault:
     error: str = ""  # an ok:false answer
     drop: str = ""  # "before" or "after" the call had its effect
     wait: asyncio.Event | None = None  # held until this is set
+    hold: asyncio.Event | None = None  # the answer is held, after the call had its effect
 
 
 class SlackServer:
@@ -57,8 +65,10 @@ class SlackServer:
 
     def __init__(self, space: Workspace, bot_token: str, app_token: str) -> None:
         self.space, self.bot_token, self.app_token = space, bot_token, app_token
+        self.registry = slack_people.Registry(space, bot_token)
         self.calls: list[Call] = []
         self.faults: dict[str, Fault] = {}
+        self.limits = RateLimits()
         self.sockets = Sockets()
         self.changed = asyncio.Event()
         self.port = 0
@@ -107,7 +117,7 @@ class SlackServer:
         method = request.match_info["method"]
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         args = await _arguments(request)
-        call = Call(method, args, token)
+        call = Call(method, args, token, at=time.monotonic())
         self.calls.append(call)
         try:
             return await self._answer(request, call)
@@ -127,6 +137,10 @@ class SlackServer:
                 return _json({"ok": False, "error": "ratelimited"}, 429, after)
             if fault.status:
                 return web.Response(status=fault.status, text="<html>server error</html>")
+        if after := self.limits.check(call.method, self._place(call.args.get("channel"))):
+            call.error = "ratelimited"
+            body = {"ok": False, "error": "ratelimited"}
+            return _json(body, 429, {"Retry-After": str(after)})
         try:
             if fault is not None and fault.error:
                 raise SlackError(fault.error)
@@ -136,9 +150,17 @@ class SlackServer:
             answer = {"ok": False, "error": error.error}
             if error.messages:
                 answer["response_metadata"] = {"messages": list(error.messages)}
+        if fault is not None and fault.hold is not None:
+            self.changed.set()
+            await fault.hold.wait()
         if fault is not None and fault.drop == "after":
             return _dropped(request)
-        return _json(answer)
+        return _json(answer, headers=self.registry.headers(call.method))
+
+    def _place(self, channel: Any) -> str:
+        """A channel's id, also where it was named."""
+        known = self.space.channels.values()
+        return next((c["id"] for c in known if channel == f"#{c['name']}"), str(channel or ""))
 
     def _fault(self, method: str) -> Fault | None:
         fault = self.faults.get(method)
@@ -153,17 +175,22 @@ class SlackServer:
                 raise SlackError("invalid_auth")
             url = f"ws://127.0.0.1:{self.port}/link?ticket={self.sockets.ticket()}"
             return {"url": url}
+        found = slack_people.run(self.registry, call.method, call.token, call.args)
+        if found is not None:
+            return found
         if call.method not in METHODS:
             raise SlackError("unknown_method")
         if not call.token:
             raise SlackError("not_authed")
-        if call.token != self.bot_token:
-            raise SlackError("invalid_auth")
-        found: dict[str, Any] = getattr(self.space, call.method.replace(".", "_"))(call.args)
-        return found
+        space = self.registry.grant_of(call.token).space
+        self.registry.check(call.method)
+        answer: dict[str, Any] = getattr(space, call.method.replace(".", "_"))(call.args)
+        return answer
 
 
 async def _arguments(request: web.Request) -> dict[str, Any]:
+    if request.match_info["method"] in slack_people.READING:
+        return {**request.query, **(await request.post())}
     if request.content_type == "application/json":
         found = await request.json()
         return found if isinstance(found, dict) else {}

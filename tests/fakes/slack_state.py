@@ -31,6 +31,7 @@ class Message:
     user: str
     thread_ts: str = ""
     edits: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
     history: list[list[dict[str, Any]]] = field(default_factory=list)
 
     def buttons(self) -> list[dict[str, Any]]:
@@ -55,9 +56,11 @@ class View:
     hash: str
     is_open: bool = True
     errors: dict[str, str] = field(default_factory=dict)
+    edits: int = 0
 
     def shown(self) -> str:
-        return "\n".join([self.view["title"]["text"], *_texts(self.view["blocks"])])
+        title = [self.view["title"]["text"]] if "title" in self.view else []
+        return "\n".join([*title, *_texts(self.view["blocks"])])
 
     def labels(self) -> list[str]:
         return [one["label"]["text"] for one in self.view["blocks"] if one["type"] == "input"]
@@ -139,9 +142,9 @@ def state_of(view: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
 def _initial(element: dict[str, Any]) -> dict[str, Any]:
     kind = element["type"]
     found: dict[str, Any] = {"type": kind}
-    if kind in ("static_select", "radio_buttons"):
+    if kind in ("static_select", "radio_buttons", "external_select"):
         found["selected_option"] = element.get("initial_option")
-    elif kind in ("multi_static_select", "checkboxes"):
+    elif kind in ("multi_static_select", "checkboxes", "multi_external_select"):
         found["selected_options"] = element.get("initial_options", [])
     elif kind in ("datepicker", "timepicker", "datetimepicker"):
         name = {"datepicker": "date", "timepicker": "time"}.get(kind, "date_time")
@@ -153,6 +156,10 @@ def _initial(element: dict[str, Any]) -> dict[str, Any]:
 
 def _entered(element: dict[str, Any], value: Any) -> dict[str, Any]:
     kind = element["type"]
+    if kind == "external_select":  # one of the options that a suggestion gave
+        return {"type": kind, "selected_option": value}
+    if kind == "multi_external_select":
+        return {"type": kind, "selected_options": value}
     if kind in ("static_select", "radio_buttons"):
         return {"type": kind, "selected_option": _option(element, value)}
     if kind in ("multi_static_select", "checkboxes"):

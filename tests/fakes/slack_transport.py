@@ -52,7 +52,8 @@ async def send_http(
     if kind == "events_api":
         body, content_type = json.dumps(payload).encode(), "application/json"
     else:
-        body = urlencode({"payload": json.dumps(payload)}).encode()
+        members = payload if kind == "slash_commands" else {"payload": json.dumps(payload)}
+        body = urlencode(members).encode()
         content_type = "application/x-www-form-urlencoded"
     signed = sign(secret, body, int(time.time()))
     started = time.monotonic()
@@ -80,7 +81,11 @@ class Sockets:
     open: list[web.WebSocketResponse] = field(default_factory=list)
     tickets: set[str] = field(default_factory=set)
     waiting: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+    hearing: list[web.WebSocketResponse] = field(default_factory=list)  # not deaf when they opened
     opened: int = 0
+    sent: int = 0
+    deaf: bool = False  # take connections and answer no ping: a stalled peer
+    used: list[int] = field(default_factory=list)  # which connection got each envelope
 
     def ticket(self) -> str:
         found = secrets.token_hex(8)
@@ -92,7 +97,7 @@ class Sockets:
         if ticket not in self.tickets:
             return web.Response(status=401)
         self.tickets.discard(ticket)  # good for one connection
-        socket = web.WebSocketResponse(autoping=True)
+        socket = web.WebSocketResponse(autoping=not self.deaf)
         await socket.prepare(request)
         hello = {
             "type": "hello",
@@ -102,6 +107,8 @@ class Sockets:
         }
         await socket.send_json(hello)
         self.open.append(socket)
+        if not self.deaf:
+            self.hearing.append(socket)
         self.opened += 1
         changed()
         try:
@@ -121,12 +128,14 @@ class Sockets:
     async def send(
         self, kind: str, payload: dict[str, Any], headers: dict[str, str], patience: float
     ) -> Answer:
-        """One envelope to one open socket; waits `patience` seconds for its acknowledgement."""
-        assert self.open, "no socket is open"
+        """One envelope to one of the open sockets, whichever, as Slack does; waits `patience` seconds
+        for its acknowledgement, which may come over any."""
+        live = [socket for socket in self.open if not socket.closed]
+        assert live, "no socket is open"
         envelope: dict[str, Any] = {
             "envelope_id": secrets.token_hex(16),
             "type": kind,
-            "accepts_response_payload": kind == "interactive",
+            "accepts_response_payload": kind in ("interactive", "slash_commands"),
             "payload": payload,
         }
         if "X-Slack-Retry-Num" in headers:
@@ -135,16 +144,19 @@ class Sockets:
         waiter = asyncio.get_running_loop().create_future()
         self.waiting[envelope["envelope_id"]] = waiter
         started = time.monotonic()
-        await self.open[-1].send_json(envelope)
+        chosen = self.sent % len(live)
+        self.sent += 1
+        self.used.append(chosen)
+        await live[chosen].send_json(envelope)
         try:
             body = await asyncio.wait_for(waiter, patience)
         except TimeoutError:
             return Answer(0, None, time.monotonic() - started)
         return Answer(200, body, time.monotonic() - started)
 
-    async def disconnect(self, reason: str) -> None:
-        """Ask the program to reconnect, as Slack does."""
-        for socket in list(self.open):
+    async def disconnect(self, reason: str, most: int = 10) -> None:
+        """Ask the program to reconnect (up to `most` of its sockets), as Slack does."""
+        for socket in self.open[:most]:
             await socket.send_json({"type": "disconnect", "reason": reason, "debug_info": {}})
 
     async def close(self) -> None:

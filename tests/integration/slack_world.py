@@ -12,6 +12,7 @@ from aiohttp import web
 
 from adapters.channel import Delivery, Response
 from adapters.slack.app import SlackChannel
+from adapters.slack.pace import Limits, Rate
 from adapters.slack.settings import SlackSettings
 from adapters.views import Action, Card, Choice, Fact, Field, Form, Person, Receipt, Thread
 from schemas.errors import Refusal
@@ -101,6 +102,9 @@ class StubIntake:
         assert thread_ref.keys() == {"channel", "ts"}
         return self.turns.get(thread_ref["ts"])
 
+    async def counted(self, channel: str, dedupe: str) -> bool:
+        return channel == "slack" and dedupe in self.kept
+
     def form(self, card: Card, action: str) -> Form | None:
         return self.forms.get(action)
 
@@ -133,11 +137,16 @@ class World:
         return await self.channel.show(delivery)
 
 
+UNHURRIED = Limits(Rate(1000.0, 100), Rate(1000.0, 100), Rate(1000.0, 100), 0, 0.0)
+"""For tests of what is shown and not of when."""
+
 THREAD = Thread("conv-1", "About the release", prompt="Which one?")
 
 
 @contextlib.asynccontextmanager
-async def slack_world(transport: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+async def slack_world(
+    transport: str, monkeypatch: pytest.MonkeyPatch, limits: Limits = UNHURRIED
+) -> AsyncIterator[World]:
     """A started channel, reached over "http" or over a "socket"."""
     # A proxy that is set on the machine must not stand between: the channel has to see to that.
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -149,6 +158,7 @@ async def slack_world(transport: str, monkeypatch: pytest.MonkeyPatch) -> AsyncI
             app_token=slack.app_token if transport == "socket" else "",
             api_url=slack.api_url,
             socket_check=0.05,
+            limits=limits,
         )
         intake = StubIntake()
         channel = SlackChannel(settings, intake, Seen())

@@ -14,9 +14,11 @@ import asyncpg
 import pytest
 from aiohttp import web
 
+from adapters.slack.manifest import BOT_SCOPES
 from config.settings import Settings
 from gateway.cli.doctor import findings
 from gateway.doctor import configured, machine, services
+from gateway.doctor import slack as slack_checks
 from gateway.doctor.finding import Finding
 from tests.fakes.mail_server import MailServer
 from tests.integration.conftest import Api
@@ -217,7 +219,7 @@ async def slack(answer: dict[str, Any], scopes: str) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-ALL = ",".join(sorted(services.SCOPES))
+ALL = ",".join(sorted(BOT_SCOPES))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +227,8 @@ ALL = ",".join(sorted(services.SCOPES))
     [
         ({"ok": True, "team": "Acme"}, ALL, ["ok", "ok"]),
         ({"ok": True, "team": "Acme"}, "", ["ok"]),
-        ({"ok": True, "team": "Acme"}, ALL.replace("chat:write,", ""), ["ok", "warn"]),
+        ({"ok": True, "team": "Acme"}, ALL.replace("im:write,", ""), ["ok", "warn"]),
+        ({"ok": True, "team": "Acme"}, ALL.replace("chat:write,", ""), ["ok", "fail"]),
         ({"ok": False, "error": "invalid_auth"}, "", ["fail"]),
     ],
 )
@@ -234,16 +237,16 @@ async def test_slack_is_asked_who_we_are(
 ) -> None:
     async with slack(answer, scopes) as url:
         settings = make(slack={"bot_token": "xoxb-1-" + GOOD, "api_url": url})
-        found = await asked(services.slack(settings))
+        found = await asked(slack_checks.slack_app(settings))
     assert [f.level for f in found] == expected
     assert GOOD not in f"{found}"
     if "warn" in expected:
-        assert "chat:write" in found[1].sentence
+        assert "im:write (opens direct messages)" in found[1].sentence
 
 
 async def test_slack_that_is_away_is_told(make: Callable[..., Settings]) -> None:
     gone = {"bot_token": "xoxb-1-" + GOOD, "api_url": "http://127.0.0.1:1/api/"}
-    assert the(await asked(services.slack(make(slack=gone))), "fail").do == "Check the network."
+    assert the(await asked(slack_checks.slack_app(make(slack=gone))), "fail").do == "Check the network."
 
 
 async def test_the_mail_server_is_asked(make: Callable[..., Settings]) -> None:

@@ -28,6 +28,7 @@ def exercised() -> Metrics:
     metrics.resolved("slack", "refused", "forbidden")
     metrics.durable("slack", 0.02)
     metrics.delivered("email", "shown")
+    metrics.died("slack", "is_archived")
     metrics.converged("email", 1.5)
     metrics.late(0.001)
     metrics.take(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gateway.accounts import Accounts
 from gateway.people import People
 from host.access import Access
 from host.decisions.state import Interrupt, NewEvent, OpenWait, Outcome, Policy, Run
@@ -69,7 +70,7 @@ async def test_vector(vector: dict[str, Any], method: str, store: SqliteStore) -
     state = vector["storeState"]
     await _put(store, state)
     host = Host(store, Policy(open_gates="anyone"), lambda: NOW)
-    access = Access(host, ring(), People([]))
+    access = Access(host, ring(), Accounts(People([]), Policy()))
     if state.startswith("a v1 interrupt row"):
         await access.adopt_legacy(vector["token"], TokenClaims.model_validate(CLAIMS))
     expected = vector["expect"][method]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from adapters.views import Action, Card, Choice, Fact, Field, Form
 from adapters.web import render
-from adapters.web.pages import PROBLEMS, Typed, card_page, problem_page
+from adapters.web.pages import Typed, card_page, problem_page
 from schemas.errors import STATUS
 from tests.fakes.answer_doors import APPROVAL, FORMS
 
@@ -96,7 +96,7 @@ def test_each_choice_is_its_own_form_and_none_is_chosen() -> None:
 def test_no_page_loads_runs_or_refreshes_anything() -> None:
     for html in (
         render.card_html(card_page(APPROVAL, forms=FORMS), "n"),
-        render.problem_html(PROBLEMS["forbidden"]),
+        render.problem_html(problem_page("forbidden", 403)),
     ):
         page = Elements(html)
         assert not {"script", "img", "link", "iframe", "object"} & {name for name, _ in page.tags}
@@ -107,7 +107,7 @@ def test_no_page_loads_runs_or_refreshes_anything() -> None:
 
 
 def test_the_policy_allows_exactly_our_style() -> None:
-    html = render.problem_html(PROBLEMS["forbidden"])
+    html = render.problem_html(problem_page("forbidden", 403))
     style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()

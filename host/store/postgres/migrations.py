@@ -32,6 +32,15 @@ async def migrate(database: Database) -> None:
     await database.call(lambda connection: _migrate(connection, scripts), _SECONDS)
 
 
+async def version_of(database: Database) -> int:
+    """How many scripts the database has seen; 0 for none. Changes nothing. Raises `StoreUnavailable`."""
+    found = await database.one("SELECT to_regclass('sayso_schema') IS NOT NULL")
+    if found is None or not found[0]:
+        return 0
+    row = await database.one("SELECT coalesce(max(version), 0) FROM sayso_schema")
+    return int(row[0]) if row else 0
+
+
 async def _migrate(connection: asyncpg.Connection[Any], scripts: list[str]) -> None:
     await _check_server(connection)
     async with connection.transaction():

@@ -137,6 +137,61 @@ class PostgresDeliveries:
             0 if retry_at is None else max(retry_at - now, 0),
         )
 
+    async def postpone(self, message: Message, until: int, now: int) -> None:
+        await self._db.fetch(
+            "UPDATE messages SET leased_until = 0, due_at = sayso_by_now($5, $6) "
+            "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4 "
+            "AND due_at IS NOT NULL",
+            *_key(message),
+            message.fence,
+            until,
+            max(until - now, 0),
+        )
+
+    async def note(self, message: Message, ref: dict[str, Any] | None) -> bool:
+        changed = await self._db.fetch(
+            "UPDATE messages SET ref = $5 WHERE interrupt_id = $1 AND channel = $2 "
+            "AND address = $3 AND fence = $4 RETURNING 1",
+            *_key(message),
+            message.fence,
+            orjson.dumps(ref) if ref else None,
+        )
+        return len(changed) == 1
+
+    async def add(self, message: Message, channel: str, address: str, now: int) -> bool:
+        added = await self._db.fetch(
+            "INSERT INTO messages (interrupt_id, channel, address, tenant, thread, wanted, due_at) "
+            "SELECT interrupt_id, $4, $5, tenant, thread, wanted, sayso_by_now($6) FROM messages "
+            "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 "
+            "ON CONFLICT DO NOTHING RETURNING 1",
+            *_key(message),
+            channel,
+            address,
+            now,
+        )
+        return len(added) == 1
+
+    async def recall(self, interrupt_id: str, channel: str, address: str, now: int) -> bool:
+        changed = await self._db.fetch(
+            "UPDATE messages SET shown = least(shown, wanted - 1), due_at = sayso_by_now($4) "
+            "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 RETURNING 1",
+            interrupt_id,
+            channel,
+            address,
+            now,
+        )
+        return len(changed) == 1
+
+    async def revive(self, now: int) -> int:
+        return len(
+            await self._db.fetch(
+                "UPDATE messages m SET due_at = sayso_by_now($1), attempts = 0 FROM interrupts i "
+                "WHERE m.due_at IS NULL AND m.shown < m.wanted "
+                "AND i.interrupt_id = m.interrupt_id AND i.status = 'open' RETURNING 1",
+                now,
+            )
+        )
+
     async def of(self, interrupt_id: str) -> list[MessageStatus]:
         rows = await self._db.fetch(
             "SELECT channel, address, due_at, wanted, shown, attempts, error, ref FROM messages "

@@ -8,24 +8,22 @@ one replica; a replica that dies holds up its events for the length of that leas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import orjson
 
+from host.store import codec
 from host.store.postgres.database import Database
 from host.store.postgres.queues import error_text
 from host.store.shelf import Listed, ShelvedEvent, Wanted
 
-_COLUMNS: Final = (
-    "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, error, "
-    "correlation, expires_at, several, headers, duplicates"
-)
 _DUE: Final = (
     "WITH next AS (SELECT source AS s, event_id AS e FROM shelf WHERE state = 'due' "  # noqa: S608
     "AND received_at <= $1 AND (owner = $3 OR leased_until <= $1) "
     "ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED) "
     "UPDATE shelf SET owner = $3, leased_until = $4 FROM next "
-    f"WHERE source = s AND event_id = e RETURNING {_COLUMNS}"
+    f"WHERE source = s AND event_id = e RETURNING {codec.SHELVED}"
 )
 _STANDING: Final = (
     "CASE WHEN state <> 'shelved' THEN state WHEN expires_at <= $2 THEN 'expired' "
@@ -34,7 +32,7 @@ _STANDING: Final = (
 )
 _AT_REST: Final = "state IN ('shelved', 'parked', 'failed', 'expired')"
 _NOTHING: Final = b"[]"
-_LEASE_MS: Final = 30_000
+_LEASE_MS: Final = 6_000  # as of what is sent: what is claimed and forgotten is free again soon
 
 
 class PostgresShelf:
@@ -52,7 +50,7 @@ class PostgresShelf:
 
     async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
         row = {
-            **_mapping(event),
+            **codec.dump_mapping(event),
             "raw": raw,
             "state": event.state,
             "received_at": event.received_at,
@@ -74,16 +72,28 @@ class PostgresShelf:
     async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
         rows = await self._db.fetch(_DUE, now, limit, self._owner, now + _LEASE_MS)
         return sorted(
-            (_shelved(row) for row in rows), key=lambda event: (event.received_at, event.event_id)
+            (codec.load_shelved(row) for row in rows),
+            key=lambda event: (event.received_at, event.event_id),
+        )
+
+    async def renew(self, events: Sequence[ShelvedEvent], now: int) -> None:
+        await self._db.fetch(
+            "UPDATE shelf SET leased_until = $3 "
+            "FROM unnest($1::text[], $2::text[]) AS held(s, e) "
+            "WHERE source = s AND event_id = e AND state = 'due' AND owner = $4",
+            [event.source for event in events],
+            [event.event_id for event in events],
+            now + _LEASE_MS,
+            self._owner,
         )
 
     async def get(self, source: str, event_id: str) -> ShelvedEvent | None:
         row = await self._db.one(
-            f"SELECT {_COLUMNS} FROM shelf WHERE source = $1 AND event_id = $2",  # noqa: S608
+            f"SELECT {codec.SHELVED} FROM shelf WHERE source = $1 AND event_id = $2",  # noqa: S608
             source,
             event_id,
         )
-        return _shelved(row) if row else None
+        return codec.load_shelved(row) if row else None
 
     async def raw(self, source: str, event_id: str) -> bytes | None:
         row = await self._db.one(
@@ -146,11 +156,11 @@ class PostgresShelf:
             last = ", ".join(argument(value) for value in wanted.before)
             where.append(f"(received_at, source, event_id) < ({last})")
         rows = await self._db.fetch(
-            f"SELECT {_COLUMNS}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
+            f"SELECT {codec.SHELVED}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
             "ORDER BY received_at DESC, source DESC, event_id DESC LIMIT $3",
             *args,
         )
-        return [Listed(_shelved(row), row[-1]) for row in rows]
+        return [Listed(codec.load_shelved(row), row[-1]) for row in rows]
 
     async def bind(self, source: str, event_id: str, interrupt_id: str) -> bool:
         return await self._changed(
@@ -175,7 +185,7 @@ class PostgresShelf:
         )
 
     async def again(self, event: ShelvedEvent) -> bool:
-        row = _mapping(event)
+        row = codec.dump_mapping(event)
         keep = ("source", "event_id", "tenant")
         changes = ", ".join(f"{n} = ${i}" for i, n in enumerate(row, 1) if n not in keep)
         return await self._changed(
@@ -189,39 +199,3 @@ class PostgresShelf:
     async def _changed(self, sql: str, *args: Any) -> bool:
         """Whether the statement, which returns the rows it changed, changed one."""
         return len(await self._db.fetch(sql, *args)) == 1
-
-
-def _mapping(event: ShelvedEvent) -> dict[str, Any]:
-    """What the mapping of an event decides, by column; source, id and tenant first."""
-    return {
-        "source": event.source,
-        "event_id": event.event_id,
-        "tenant": event.tenant,
-        "event_type": event.event_type,
-        "match_key": event.match_key,
-        "correlation": orjson.dumps(event.correlation),
-        "payload": orjson.dumps(event.payload),
-        "expires_at": event.expires_at,
-        "several": event.several,
-        "headers": orjson.dumps(event.headers),
-    }
-
-
-def _shelved(row: Any) -> ShelvedEvent:
-    return ShelvedEvent(
-        source=row[0],
-        event_id=row[1],
-        tenant=row[2],
-        event_type=row[3],
-        match_key=row[4],
-        payload=orjson.loads(row[5]),
-        received_at=row[6],
-        state=row[7],
-        matched=tuple(orjson.loads(row[8])),
-        error=row[9],
-        correlation=orjson.loads(row[10]),
-        expires_at=row[11],
-        several=row[12],
-        headers=orjson.loads(row[13]),
-        duplicates=row[14],
-    )

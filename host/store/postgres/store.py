@@ -8,7 +8,7 @@ import secrets
 from host.store.postgres.database import Database
 from host.store.postgres.documents import PostgresDocuments
 from host.store.postgres.log import PostgresLog
-from host.store.postgres.migrations import migrate
+from host.store.postgres.migrations import MIGRATIONS, migrate, version_of
 from host.store.postgres.operate import (
     PostgresApiKeys,
     PostgresAudit,
@@ -50,6 +50,38 @@ class PostgresStore:
         except BaseException:
             await self._db.stop()
             raise
+
+    async def start_beside(self, *, make: bool = False) -> None:
+        """Open it for a command, beside gateways that may run: their schema stays as it is.
+
+        `make`: an empty database gets its tables. Raises `StoreUnavailable` with what to do.
+        """
+        await self._db.start()
+        try:
+            found, known = await version_of(self._db), len(MIGRATIONS)
+            if found == 0 and make:
+                await migrate(self._db)
+            elif found > known:
+                raise StoreUnavailable(
+                    f"The database has schema {found}, and this Sayso knows {known}: upgrade this Sayso."
+                )
+            elif found < known:
+                raise StoreUnavailable(
+                    f"The database has schema {found}, and this Sayso needs {known}: run `sayso db "
+                    "upgrade`, or start a gateway of this version."
+                )
+        except BaseException:
+            await self._db.stop()
+            raise
+
+    async def schema(self) -> tuple[int, int]:
+        """The schema of the database, 0 for none, and the one that this program knows; opens and closes
+        it. Raises `StoreUnavailable`."""
+        await self._db.start()
+        try:
+            return await version_of(self._db), len(MIGRATIONS)
+        finally:
+            await self._db.stop()
 
     async def stop(self) -> None:
         """Finish what is queued, hand back what is leased, close. Leases end by themselves otherwise."""

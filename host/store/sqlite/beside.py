@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from host.store.audit import AuditTrail, Feed
+from host.store.documents import Documents
 from host.store.keys import ApiKeys
 from host.store.records import StoreUnavailable
 from host.store.shelf import Shelf
 from host.store.sqlite.database import Database
+from host.store.sqlite.documents import SqliteDocuments
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed
 from host.store.sqlite.shelf import SqliteShelf
 from host.store.sqlite.store import MIGRATIONS, scripts
@@ -31,6 +33,7 @@ class Beside:
     feed: Feed
     audit: AuditTrail
     shelf: Shelf
+    documents: Documents
 
 
 @asynccontextmanager
@@ -38,7 +41,8 @@ async def beside(path: Path) -> AsyncIterator[Beside]:
     """Open the file, made if there is none yet. Raises `StoreUnavailable` with what to do."""
     found = version_of(path)
     if found not in (0, len(MIGRATIONS)):
-        what = "start this Sayso once" if found < len(MIGRATIONS) else "upgrade this Sayso"
+        older = found < len(MIGRATIONS)
+        what = "run `sayso db upgrade`, or start this Sayso" if older else "upgrade this Sayso"
         raise StoreUnavailable(
             f"The database {path} has schema {found}, and this Sayso knows {len(MIGRATIONS)}: {what}, "
             "then try again."
@@ -51,6 +55,7 @@ async def beside(path: Path) -> AsyncIterator[Beside]:
             SqliteFeed(database),
             SqliteAudit(database),
             SqliteShelf(database),
+            SqliteDocuments(database),
         )
     finally:
         await database.stop()

@@ -3,9 +3,9 @@
 Whatever has queued up while the last commit ran is one transaction; nothing lingers for more. Its
 statements run on the event loop (microseconds each, and no second Python thread fights for the
 interpreter lock); its COMMIT, which waits for the disk (`synchronous=FULL`), runs on a thread while the
-loop goes on. Each job has a savepoint of its own, so that one that conflicts undoes itself alone, and a
-waiter is woken only after the commit is on the disk. Reads are point reads on a connection of their own;
-WAL gives them the last commit.
+loop goes on. A job that conflicts undoes itself alone (by savepoints, once one of a batch has failed),
+and a waiter is woken only after the commit is on the disk. Reads are point reads on a connection of
+their own; WAL gives them the last commit.
 """
 
 from __future__ import annotations
@@ -135,8 +135,7 @@ class Database:
         assert connection is not None
         loop = asyncio.get_running_loop()
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            results = [(future, *_savepoint(connection, job)) for job, future in batch]
+            results = _together(connection, batch)
             await loop.run_in_executor(self._disk, connection.execute, "COMMIT")
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
@@ -144,6 +143,25 @@ class Database:
             gone = StoreUnavailable(f"The database did not take the change: {error}")
             results = [(future, None, gone) for _, future in batch]
         _wake(results)
+
+
+def _together(
+    connection: sqlite3.Connection, batch: list[tuple[Job, asyncio.Future[Any]]]
+) -> list[tuple[asyncio.Future[Any], Any, BaseException | None]]:
+    """All jobs in one open transaction. Almost always every one of them succeeds, so the first try sets no
+    savepoints; when one fails, all are undone and done again with one each."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        return [(future, job(connection), None) for job, future in batch]
+    except sqlite3.IntegrityError:
+        pass
+    except sqlite3.Error:
+        raise
+    except Exception:  # noqa: S110 - the second try meets it again, and gives it to whom it belongs
+        pass
+    connection.execute("ROLLBACK")
+    connection.execute("BEGIN IMMEDIATE")
+    return [(future, *_savepoint(connection, job)) for job, future in batch]
 
 
 def _savepoint(connection: sqlite3.Connection, job: Job) -> tuple[Any, BaseException | None]:

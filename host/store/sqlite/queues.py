@@ -119,6 +119,67 @@ class SqliteDeliveries:
             )
         )
 
+    async def postpone(self, message: Message, until: int, now: int) -> None:
+        await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE messages SET leased_until = 0, due_at = ? WHERE interrupt_id = ? "
+                    "AND channel = ? AND address = ? AND fence = ? AND due_at IS NOT NULL",
+                    (until, *_key(message), message.fence),
+                ).rowcount
+            )
+        )
+
+    async def note(self, message: Message, ref: dict[str, Any] | None) -> bool:
+        return await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE messages SET ref = ? WHERE interrupt_id = ? AND channel = ? "
+                    "AND address = ? AND fence = ?",
+                    (orjson.dumps(ref) if ref else None, *_key(message), message.fence),
+                ).rowcount
+                == 1
+            )
+        )
+
+    async def add(self, message: Message, channel: str, address: str, now: int) -> bool:
+        return await self._db.write(
+            lambda c: (
+                c.execute(
+                    "INSERT INTO messages (interrupt_id, channel, address, tenant, thread, wanted, "
+                    "due_at) SELECT interrupt_id, ?, ?, tenant, thread, wanted, ? FROM messages "
+                    "WHERE interrupt_id = ? AND channel = ? AND address = ? ON CONFLICT DO NOTHING",
+                    (channel, address, now, *_key(message)),
+                ).rowcount
+                == 1
+            )
+        )
+
+    async def recall(self, interrupt_id: str, channel: str, address: str, now: int) -> bool:
+        return await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE messages SET shown = min(shown, wanted - 1), due_at = ? "
+                    "WHERE interrupt_id = ? AND channel = ? AND address = ?",
+                    (now, interrupt_id, channel, address),
+                ).rowcount
+                == 1
+            )
+        )
+
+    async def revive(self, now: int) -> int:
+        return await self._db.write(
+            lambda c: (
+                c.execute(
+                    "UPDATE messages SET due_at = ?, attempts = 0 WHERE due_at IS NULL "
+                    "AND shown < wanted AND interrupt_id IN (SELECT m.interrupt_id FROM messages m "
+                    "JOIN interrupts i ON i.interrupt_id = m.interrupt_id WHERE m.due_at IS NULL "
+                    "AND m.shown < m.wanted AND i.status = 'open')",
+                    (now,),
+                ).rowcount
+            )
+        )
+
     async def of(self, interrupt_id: str) -> list[MessageStatus]:
         rows = self._db.read(
             "SELECT channel, address, due_at, wanted, shown, attempts, error, ref FROM messages "

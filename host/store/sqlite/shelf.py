@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import orjson
 
+from host.store import codec
 from host.store.shelf import Listed, ShelvedEvent, Wanted
 from host.store.sqlite.database import Database
 
-_COLUMNS: Final = (
-    "source, event_id, tenant, event_type, match_key, payload, received_at, state, matched, error, "
-    "correlation, expires_at, several, headers, duplicates"
-)
 _STANDING: Final = (
     "CASE WHEN state <> 'shelved' THEN state WHEN expires_at <= ?2 THEN 'expired' "
     "WHEN EXISTS (SELECT 1 FROM ended_waits e WHERE e.match_key = shelf.match_key) THEN 'late' "
@@ -29,7 +27,7 @@ class SqliteShelf:
 
     async def file(self, event: ShelvedEvent, raw: bytes) -> bool:
         row = {
-            **_mapping(event),
+            **codec.dump_mapping(event),
             "raw": raw,
             "state": event.state,
             "received_at": event.received_at,
@@ -49,18 +47,21 @@ class SqliteShelf:
 
     async def due(self, now: int, limit: int) -> list[ShelvedEvent]:
         rows = self._db.read(
-            f"SELECT {_COLUMNS} FROM shelf WHERE state = 'due' AND received_at <= ? "  # noqa: S608
+            f"SELECT {codec.SHELVED} FROM shelf WHERE state = 'due' AND received_at <= ? "  # noqa: S608
             "ORDER BY received_at LIMIT ?",
             (now, limit),
         )
-        return [_shelved(row) for row in rows]
+        return [codec.load_shelved(row) for row in rows]
+
+    async def renew(self, events: Sequence[ShelvedEvent], now: int) -> None:
+        """Nothing to do: the file has one owner, and no leases."""
 
     async def get(self, source: str, event_id: str) -> ShelvedEvent | None:
         row = self._db.one(
-            f"SELECT {_COLUMNS} FROM shelf WHERE source = ? AND event_id = ?",  # noqa: S608
+            f"SELECT {codec.SHELVED} FROM shelf WHERE source = ? AND event_id = ?",  # noqa: S608
             (source, event_id),
         )
-        return _shelved(row) if row else None
+        return codec.load_shelved(row) if row else None
 
     async def raw(self, source: str, event_id: str) -> bytes | None:
         row = self._db.one(
@@ -124,11 +125,11 @@ class SqliteShelf:
             last = ", ".join(argument(value) for value in wanted.before)
             where.append(f"(received_at, source, event_id) < ({last})")
         rows = self._db.read(
-            f"SELECT {_COLUMNS}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
+            f"SELECT {codec.SHELVED}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
             "ORDER BY received_at DESC, source DESC, event_id DESC LIMIT ?3",
             args,
         )
-        return [Listed(_shelved(row), row[-1]) for row in rows]
+        return [Listed(codec.load_shelved(row), row[-1]) for row in rows]
 
     async def bind(self, source: str, event_id: str, interrupt_id: str) -> bool:
         return await self._change(
@@ -151,7 +152,7 @@ class SqliteShelf:
         )
 
     async def again(self, event: ShelvedEvent) -> bool:
-        row = _mapping(event)
+        row = codec.dump_mapping(event)
         changes = ", ".join(f"{n} = :{n}" for n in row if n not in ("source", "event_id", "tenant"))
         return await self._change(
             f"UPDATE shelf SET state = 'due', error = '', {changes} "  # noqa: S608
@@ -167,39 +168,3 @@ class SqliteShelf:
 
 def _bound(interrupt_id: str) -> str:
     return orjson.dumps([interrupt_id]).decode()
-
-
-def _mapping(event: ShelvedEvent) -> dict[str, Any]:
-    """What the mapping of an event decides, by column."""
-    return {
-        "source": event.source,
-        "event_id": event.event_id,
-        "tenant": event.tenant,
-        "event_type": event.event_type,
-        "match_key": event.match_key,
-        "correlation": orjson.dumps(event.correlation),
-        "payload": orjson.dumps(event.payload),
-        "expires_at": event.expires_at,
-        "several": event.several,
-        "headers": orjson.dumps(event.headers),
-    }
-
-
-def _shelved(row: Any) -> ShelvedEvent:
-    return ShelvedEvent(
-        source=row[0],
-        event_id=row[1],
-        tenant=row[2],
-        event_type=row[3],
-        match_key=row[4],
-        payload=orjson.loads(row[5]),
-        received_at=row[6],
-        state=row[7],
-        matched=tuple(orjson.loads(row[8])),
-        error=row[9],
-        correlation=orjson.loads(row[10]),
-        expires_at=row[11],
-        several=row[12],
-        headers=orjson.loads(row[13]),
-        duplicates=row[14],
-    )

@@ -1,0 +1,300 @@
+"""A mail that arrived at one of our addresses -> what became of it. The one path for all ways in.
+
+Order matters. Whose address it is; that it is not a loop; that it can be read; that a person wrote it; that
+it is new; who that person is and which mail of ours they answer; and only then what they say. Whatever falls
+out on the way decides nothing, and leaves a note on the interrupt that an operator can read.
+
+`take` returns when what became of it is durable. Ways in acknowledge a mail after that and not before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import structlog
+
+from adapters.channel import Intake, Links, Response, Visitor
+from adapters.email.address import canonical
+from adapters.email.codes import short_codes
+from adapters.email.handles import Handle
+from adapters.email.inbound import dkim_check
+from adapters.email.inbound.authenticate import authenticate, handles_in, unbound
+from adapters.email.inbound.bounds import Unreadable
+from adapters.email.inbound.ledger import Ledger
+from adapters.email.inbound.machines import Machine, machine_of
+from adapters.email.inbound.meaning import Answer, Comment, Meaning, Policy, Wrong, meaning_of
+from adapters.email.inbound.quotes import Sent
+from adapters.email.inbound.reading import Mail, Reading, open_mail, read
+from adapters.email.inbound.sender import Sender, Trust
+from adapters.views import Card, Person, Receipt
+from host.notes import Note
+
+log = structlog.get_logger(__name__)
+
+Became = Literal[
+    "answered",  # it counts: a decision, an answer, a turn
+    "commented",  # it was passed on to the requester
+    "noted",  # it decided nothing and is on the interrupt's record
+    "refused",  # it meant to answer, and may not, or doesn't fit
+    "over",  # the interrupt had ended
+    "gone",  # there is no such interrupt (any more)
+    "replayed",  # it was here before
+    "automatic",  # a machine wrote it
+    "bounced",
+    "complained",
+    "unreadable",
+    "off",  # replies are not read here
+]
+
+SayKind = Literal["unclear", "unsure", "refused", "counted", "wrong", "over", "off", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A mail at one address. `handle` is from the envelope; `mail_from` is the envelope's sender, "" the
+    null one, None where the way in doesn't know it."""
+
+    raw: bytes
+    handle: Handle
+    mail_from: str | None = None
+    trust: Trust = field(default_factory=Trust)
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """An acknowledgement: what to tell the person whose address it was. `detail` is one sentence."""
+
+    kind: SayKind
+    detail: str = ""
+    card: Card | None = None
+    in_reply_to: str = ""
+    references: tuple[str, ...] = ()
+
+
+class Post(Protocol):
+    """What the outgoing half of the channel knows."""
+
+    async def issued(self, card: Card, address: str) -> frozenset[str]:
+        """The ids of all mails that were sent about this card to this address, or would have been."""
+
+    def sent(self, card: Card, address: str) -> Sent:
+        """What stands in the mail that asked."""
+
+    async def say(self, address: str, saying: Saying) -> None:
+        """Mail it, automatic and unanswerable. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the gateway lends. `policy` is that of an interrupt; `same` tells whether an address belongs
+    to a person; `clock` gives milliseconds since 1970."""
+
+    intake: Intake
+    links: Links
+    policy: Callable[[str], Awaitable[Policy]]
+    same: Callable[[Person, str], bool]
+    clock: Callable[[], int]
+
+
+Report = Callable[[Visitor, Machine], Awaitable[Became]]
+
+
+class Inbox:
+    """One per gateway. `place` is where our addresses are, `domain` the one that our mails come from."""
+
+    def __init__(
+        self,
+        place: str,
+        domain: str,
+        desk: Desk,
+        ledger: Ledger,
+        post: Post,
+        report: Report,
+        lookup: dkim_check.Lookup = dkim_check.dns_txt,
+    ) -> None:
+        self._place = place
+        self._domain = domain
+        self._desk = desk
+        self._ledger = ledger
+        self._post = post
+        self._report = report
+        self._lookup = lookup
+
+    async def knows(self, handle: Handle) -> bool:
+        """Whether this is an address of ours. Asked before a mail's text is taken."""
+        visitor = await self._desk.links.by_mail_handle(handle.text)
+        return visitor is not None and await self._ledger.takes(handle.text)
+
+    async def take(self, arrival: Arrival) -> Became:
+        """What became of it. Raises `Refusal` (`sayso.unavailable`) or `StoreUnavailable` when it
+        could not be kept: the way in tries again later."""
+        visitor = await self._desk.links.by_mail_handle(arrival.handle.text)
+        if visitor is None:
+            return "gone"
+        became = await self._take(arrival, visitor)
+        log.info(
+            "mail came in",
+            interrupt=visitor.interrupt_id,
+            use=arrival.handle.use,
+            became=became,
+            bytes=len(arrival.raw),
+        )
+        return became
+
+    async def _take(self, arrival: Arrival, visitor: Visitor) -> Became:
+        try:
+            mail = await asyncio.to_thread(open_mail, arrival.raw)
+        except Unreadable as why:
+            return await self._unreadable(arrival, visitor, str(why))
+        machine = machine_of(mail, arrival.mail_from, self._domain)
+        if arrival.handle.use == "bounce":
+            return await self._report(visitor, machine) if machine else "automatic"
+        if machine is not None:
+            return "automatic"
+        seen = await self._ledger.seen(mail.message_id) if mail.message_id else ""
+        if seen:
+            return await self._replayed(arrival, visitor, mail, seen)
+        became = await self._read(arrival, visitor, mail)
+        if mail.message_id:
+            await self._ledger.keep_seen(mail.message_id, f"{became} {arrival.handle.text[:8]}")
+        return became
+
+    async def _read(self, arrival: Arrival, visitor: Visitor, mail: Mail) -> Became:
+        card = await self._desk.intake.look(visitor.interrupt_id, visitor.person)
+        if card is None:
+            return "gone"
+        policy = await self._desk.policy(visitor.interrupt_id)
+        if policy == "off":
+            await self._say(visitor, mail, Saying("off", card=card))
+            return "off"
+        sender = await self._sender(arrival, visitor, mail, card)
+        if not sender.by:
+            await self._note(
+                visitor, mail, sender, sender.why, self._said(mail, visitor, card).text
+            )
+            await self._say(visitor, mail, Saying("unsure", card=card))
+            return "noted"
+        if mail.body.problem:
+            await self._note(visitor, mail, sender, mail.body.problem, "")
+            await self._say(visitor, mail, Saying("unreadable", mail.body.problem, card))
+            return "unreadable"
+        reading = self._said(mail, visitor, card)
+        if card.state != "open":
+            # The very same mail again is told so by the intake, which has its receipt.
+            await self._note(visitor, mail, sender, "the request had ended", reading.text)
+            await self._say(visitor, mail, Saying("over", card.outcome, card))
+            return "over"
+        form = self._desk.intake.form(card, "answer")
+        meaning = meaning_of(reading, card, form, policy)
+        return await self._act(meaning, visitor, mail, sender, card)
+
+    async def _act(
+        self, meaning: Meaning, visitor: Visitor, mail: Mail, sender: Sender, card: Card
+    ) -> Became:
+        if isinstance(meaning, Wrong):
+            lines = [f"{label}: {sentence}" for label, sentence in meaning.problems.items()]
+            await self._say(visitor, mail, Saying("wrong", "\n".join(lines), card))
+            return "refused"
+        if isinstance(meaning, Answer):
+            receipt = await self._answer(visitor, mail, meaning.action, meaning.value)
+            if not receipt.ok:
+                await self._note(visitor, mail, sender, receipt.message, "")
+                await self._say(visitor, mail, Saying("refused", receipt.message, card))
+                return "refused"
+            if receipt.card is not None and receipt.card.state == "open":
+                await self._say(visitor, mail, Saying("counted", receipt.message, receipt.card))
+            return "answered"
+        return await self._comment(meaning, visitor, mail, sender, card)
+
+    async def _comment(
+        self, comment: Comment, visitor: Visitor, mail: Mail, sender: Sender, card: Card
+    ) -> Became:
+        """Pass it on as a question where the request takes some; else it is kept for the operator."""
+        became: Became = "noted"
+        if comment.text.strip() and any(action.id == "ask" for action in card.actions):
+            receipt = await self._answer(visitor, mail, "ask", {"question": comment.text})
+            became = "commented" if receipt.ok else "noted"
+        if became == "noted" or comment.why:
+            why = comment.why or "its first line is no answer"
+            await self._note(visitor, mail, sender, why, comment.text)
+        await self._say(visitor, mail, Saying("unclear", card=card))
+        return became
+
+    async def _answer(
+        self,
+        visitor: Visitor,
+        mail: Mail,
+        action: Literal["accept", "reject", "answer", "ask"],
+        value: object,
+    ) -> Receipt:
+        act = hashlib.sha256(f"{mail.message_id}\0{visitor.interrupt_id}".encode()).hexdigest()
+        return await self._desk.intake.answer(
+            Response(visitor.interrupt_id, visitor.person, action, value, f"mail:{act}")
+        )
+
+    async def _sender(self, arrival: Arrival, visitor: Visitor, mail: Mail, card: Card) -> Sender:
+        """The person whom the address belongs to, or `by` is "" and `why` says why not."""
+        now = self._desk.clock() / 1000
+        sender = await authenticate(mail, arrival.trust, now, self._lookup)
+        if not sender.by:
+            return sender
+        if not self._is(visitor.person, sender.address):
+            return Sender(sender.address, why="it comes from somebody else than it was sent to")
+        others = handles_in(mail.head, self._place) - {arrival.handle}
+        if others:
+            return Sender(sender.address, why="it is addressed to more than one of our requests")
+        spoken = not card.kind.startswith("conversation.")
+        issued = await self._post.issued(card, visitor.person.id)
+        why = unbound(mail, issued, card.reference if spoken else "", now)
+        return Sender(sender.address, why=why) if why else sender
+
+    def _is(self, person: Person, address: str) -> bool:
+        try:
+            own = canonical(person.id)
+        except ValueError:
+            return False
+        return own.lower() == address.lower() or self._desk.same(person, address)
+
+    def _said(self, mail: Mail, visitor: Visitor, card: Card) -> Reading:
+        sent = self._post.sent(card, visitor.person.id)
+        return read(mail.body, sent, card.reader.locale, short_codes(visitor.handle))
+
+    async def _replayed(self, arrival: Arrival, visitor: Visitor, mail: Mail, seen: str) -> Became:
+        """The same mail once more changes nothing. At another address it is worth a note: that is how
+        somebody tries to spend a genuine answer twice."""
+        if not seen.endswith(arrival.handle.text[:8]):
+            why = "this very mail was here before, at another address"
+            await self._note(visitor, mail, Sender(""), why, "")
+        return "replayed"
+
+    async def _unreadable(self, arrival: Arrival, visitor: Visitor, why: str) -> Became:
+        if arrival.handle.use == "reply":
+            once = hashlib.sha256(arrival.raw).hexdigest()
+            note = Note("email", f"a mail could not be read: {why}")
+            await self._ledger.note(visitor.interrupt_id, note, once)
+        return "unreadable"
+
+    async def _note(
+        self, visitor: Visitor, mail: Mail, sender: Sender, why: str, text: str
+    ) -> None:
+        note = Note("email", why, sender.address, text)
+        once = mail.message_id or hashlib.sha256(mail.raw).hexdigest()
+        await self._ledger.note(visitor.interrupt_id, note, f"{once}\0{why}")
+
+    async def _say(self, visitor: Visitor, mail: Mail, saying: Saying) -> None:
+        """At most one for each request and person, to the address that we wrote to ourselves."""
+        address = visitor.person.id
+        if not await self._ledger.may_acknowledge(visitor.interrupt_id, address):
+            return
+        chain = (
+            *mail.head.ids("references")[-20:],
+            *([mail.message_id] if mail.message_id else []),
+        )
+        await self._post.say(
+            address,
+            Saying(saying.kind, saying.detail, saying.card, mail.message_id, chain),
+        )

@@ -1,0 +1,1 @@
+"""Where the choices of pickers come from."""

@@ -1,0 +1,57 @@
+"""The mail channel's settings, from the gateway's."""
+
+from __future__ import annotations
+
+from adapters.email.settings import EmailSettings, MailgunAccount, PostmarkAccount, SesAccount
+from config.settings import Email, Settings
+
+
+def mail_settings(settings: Settings, public_url: str) -> EmailSettings:
+    """Raises `ValueError` with what is wrong, without a secret in it."""
+    email = settings.email
+    place = email.inbound.address
+    return EmailSettings(
+        smtp_url=email.smtp_url.get_secret_value() if email.smtp_url is not None else "",
+        from_address=email.from_,
+        public_url=public_url,
+        connections=email.connections,
+        ses=_ses(email),
+        postmark=_postmark(email),
+        mailgun=_mailgun(email),
+        place=place,
+        replies=email.inbound.policy if place else "off",
+        endings=email.endings,
+        quiet=frozenset(
+            address for person in settings.people if not person.endings for address in person.email
+        ),
+    )
+
+
+def _ses(email: Email) -> SesAccount | None:
+    ses = email.ses
+    if ses is None:
+        return None
+    return SesAccount(
+        region=ses.region,
+        access_key_id=ses.access_key_id,
+        secret_access_key=ses.secret_access_key.get_secret_value(),
+        session_token=ses.session_token.get_secret_value(),
+        configuration_set=ses.configuration_set,
+        api_url=ses.api_url,
+    )
+
+
+def _postmark(email: Email) -> PostmarkAccount | None:
+    postmark = email.postmark
+    if postmark is None:
+        return None
+    token = postmark.server_token.get_secret_value()
+    return PostmarkAccount(token, postmark.stream, postmark.api_url)
+
+
+def _mailgun(email: Email) -> MailgunAccount | None:
+    mailgun = email.mailgun
+    if mailgun is None:
+        return None
+    key = mailgun.api_key.get_secret_value()
+    return MailgunAccount(mailgun.domain, key, mailgun.region, mailgun.api_url)
