@@ -194,9 +194,7 @@ class Host:
             if recorded:
                 told = forking.short_circuit(recorded[0], interrupt_id, node_id, wire)
                 return Decided(state, told)
-            ask = asking.Ask(
-                interrupt_id, node_id, wire, where, principal, self_approval, replies
-            )
+            ask = asking.Ask(interrupt_id, node_id, wire, where, principal, self_approval, replies)
             return Decided(state, asking.request(state, ask, now, self.policy))
 
         after = await self.journal.change(run_id, load, decide, reply)
@@ -260,30 +258,48 @@ class Host:
             raise Refusal("not_found", "No such interrupt.")
         return found
 
-    async def at_node(self, principal: Principal, run_id: str, node_id: str) -> Interrupt:
-        """The interrupt that a node waits on, else its last. Raises `Refusal` (`not_found`)."""
+    async def at_node(self, principal: Principal, run_id: str, node_id: str) -> State:
+        """The interrupt that a node waits on, else its last, with its run. Raises `Refusal`
+        (`not_found`)."""
         run = await self.run(principal, run_id)
-        for wait in run.open:
-            if wait.node_id == node_id:
-                return await self.interrupt(principal, wait.interrupt_id)
-        found = await self.store.log.by_node(run_id, node_id)
+        waits = [wait.interrupt_id for wait in run.open if wait.node_id == node_id]
+        if waits:
+            found: Interrupt | None = await self.interrupt(principal, waits[0])
+        else:
+            found = await self.store.log.by_node(run_id, node_id)
         if found is None:
             raise Refusal("not_found", "This run has no interrupt at that node.")
-        return found
+        return State(run, (found,), await self._conversations(run.tenant, found.payload))
 
     async def resolve(
-        self, interrupt_id: str, answer: Answer, reply: MakeReply | None = None
+        self,
+        interrupt_id: str,
+        answer: Answer,
+        reply: MakeReply | None = None,
+        seen: State | None = None,
     ) -> State:
         """Decide and append. Returns once that is durable; the interrupt may still be open (a vote
         that doesn't decide, a question).
 
+        `seen` is what `at_node` has just read: the first try decides on it, and the append's condition
+        says whether it still holds.
+
         Raises `Refusal`: `id_tenant_mismatch`, `not_found`, `interrupt_already_resolved`, `forbidden`,
         `validation_error`; `StoreUnavailable`.
         """
-        found = await self.interrupt(answer.principal, interrupt_id)
+        if seen is None:
+            found = await self.interrupt(answer.principal, interrupt_id)
+        else:
+            check_tenant(answer.principal, interrupt_id)
+            found = seen.interrupt
         if self.options is not None and not answer.matched and found.is_open(self.clock()):
             check_eligible(found, answer.principal, self.policy)
             await check_picked(self.options, found, answer.value)
+
+        first = [seen] if seen is not None else []
+
+        async def load() -> State:
+            return first.pop() if first else await self.load(found.run_id, interrupt_id)
 
         def decide(state: State, now: int) -> Decided:
             if state.run.status in TERMINAL and state.interrupt.status == "open":
@@ -292,9 +308,7 @@ class Host:
             return Decided(state, self.flows.after(state, interrupt_id, events, now))
 
         with self.observer.resolving(found, answer) as settled:
-            after = await self.journal.change(
-                found.run_id, lambda: self.load(found.run_id, interrupt_id), decide, reply
-            )
+            after = await self.journal.change(found.run_id, load, decide, reply)
             settled(after)
         if after.run.due is not None:
             self.waiters.wake("sessions")

@@ -40,14 +40,14 @@ class InterruptRoutes:
         run_id, node_id = run_id_of(request), node_id_of(request.match_info["nodeId"])
 
         async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
-            interrupt = await self._host.at_node(caller.principal, run_id, node_id)
-            if interrupt.status != "open":
-                raise already_resolved(interrupt)
+            seen = await self._host.at_node(caller.principal, run_id, node_id)
+            if seen.interrupt.status != "open":
+                raise already_resolved(seen.interrupt)
             body = parse(ResolveBody, await body_of(request))
             principal = self._voter(caller.principal, body.resume_value)
             answer = Answer(principal, body.resume_value, "api")
             kept = attempt.kept(lambda state: (200, _resolved(state.run, node_id)))
-            state = await self._host.resolve(interrupt.interrupt_id, answer, kept)
+            state = await self._host.resolve(seen.interrupt.interrupt_id, answer, kept, seen)
             return 200, _resolved(state.run, node_id)
 
         return await self._once.run(request, caller.principal.tenant, "resolveInterruptByRun", act)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from aiohttp import web
@@ -127,10 +128,13 @@ class OwnRoutes:
             interrupt = await self._host.wait(caller.principal, interrupt.interrupt_id, float(wait))
             if interrupt.status != "open":
                 self._watch.resumed(interrupt)
-        messages = await self._host.store.deliveries.of(interrupt.interrupt_id)
         trace = {"traceparent": interrupt.trace} if interrupt.trace else None
-        found = await notes.of(
-            self._host.store.documents, interrupt.interrupt_id, self._host.clock()
+        if not interrupt.notify:  # nobody was told, so nothing was sent and nothing came back
+            return reply(200, wire.interrupt_detail(interrupt, [], []), trace)
+        store = self._host.store
+        messages, found = await asyncio.gather(
+            store.deliveries.of(interrupt.interrupt_id),
+            notes.of(store.documents, interrupt.interrupt_id, self._host.clock()),
         )
         return reply(200, wire.interrupt_detail(interrupt, messages, found), trace)
 

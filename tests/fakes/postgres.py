@@ -43,8 +43,10 @@ class PostgresServer:
         self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
                   "--locale=C", "--no-sync")  # fmt: skip
 
-    def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c max_connections=80"
+    def start(self, *settings: str) -> None:
+        """Later `settings` (`"fsync=on"`) come after those for tests, and win."""
+        all_of_them = ("listen_addresses=''", "fsync=off", "max_connections=80", *settings)
+        options = " ".join([f"-k {self.folder}", *(f"-c {setting}" for setting in all_of_them)])
         self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-l", self.folder / "log",
                   "-o", options, "start")  # fmt: skip
 
