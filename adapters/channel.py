@@ -113,6 +113,11 @@ class Intake(Protocol):
     async def look(self, interrupt_id: str, person: Person) -> Card | None:
         """The card as it is now for this person, or None when there is no such interrupt."""
 
+    async def barred(self, interrupt_id: str, person: Person) -> str:
+        """Why this person may not answer, as they are told it, or "" when they may. Asked before a form is
+        shown; what is answered is decided anew. Raises `Refusal` (`sayso.unavailable`).
+        """
+
     async def turn(self, channel: str, thread_ref: Ref) -> str | None:
         """The interrupt that waits for the next reply in this thread, or None.
 

@@ -20,9 +20,9 @@ class Inbox(Protocol):
     """Reads what the host knows. Each raises `schemas.errors.Refusal` (`sayso.unavailable`) when the
     store is away."""
 
-    async def waiting(self, person: Person, *, seconds_old: float = 0.0) -> Listing:
-        """The open requests that this person may decide and hasn't voted on. `seconds_old`: a list of
-        open requests that was read this lately will do."""
+    async def waiting(self, person: Person, *, since: float | None = None) -> Listing:
+        """The open requests that this person may decide and hasn't voted on. `since`: a list of open
+        requests that was read since then (`time.monotonic`) will do."""
 
     async def decided(self, person: Person, most: int = 5) -> tuple[Card, ...]:
         """What ended lately and this person took part in, the newest first."""

@@ -34,6 +34,8 @@ from pydantic_settings import (
 
 from config.inputs import Capture, ContractSettings, Kortyx, PickerSettings, with_kortyx_names
 from config.people import Group, Locale, Person, Zone
+from config.registrations import RegistrationSettings, Symfonic, with_symfonic_names
+from config.sessions import Substructure
 from schemas.contracts import ContractName
 from schemas.versions import DEFAULT_VERSION, ProtocolVersion
 
@@ -62,9 +64,11 @@ class Http(Section):
 
 class StoreSettings(Section):
     """Where everything is kept. Without a `url`, in one SQLite file in the data folder; several
-    gateways share a `postgresql://user:password@host:5432/database`."""
+    gateways share a `postgresql://user:password@host:5432/database`. Runs that are over and have not
+    changed for `keep_days` are removed."""
 
     url: SecretStr = SecretStr("")
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
 
     @field_validator("url")
     @classmethod
@@ -292,6 +296,9 @@ class Settings(BaseSettings):
     pickers: dict[Annotated[str, Field(pattern=r"^\S{1,256}$")], PickerSettings] = {}
     capture: Capture = Capture()
     kortyx: Kortyx = Kortyx()
+    substructure: Substructure = Substructure()
+    registrations: dict[Annotated[str, Field(pattern=r"^\S.{0,63}$")], RegistrationSettings] = {}
+    symfonic: Symfonic = Symfonic()
     conformance_seed: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
@@ -316,7 +323,7 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _kortyx_names(cls, data: Any) -> Any:
-        return with_kortyx_names(data)
+        return with_symfonic_names(with_kortyx_names(data))
 
     @field_validator("notify", "fallback", "encryption_keys", mode="before")
     @classmethod

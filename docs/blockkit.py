@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 Block = dict[str, Any]
 
 _MRKDWN = re.compile(
-    r"```\n?(?P<fence>.*?)\n?```|\*(?P<bold>[^*\n]+)\*"
+    r"```\n?(?P<fence>.*?)\n?```|\*(?P<bold>[^*\n]+)\*|<@(?P<person>[A-Z0-9]+)>"
     r"|<!date\^(?P<moment>\d+)\^(?P<format>[^|^>]+)(?:\^[^|>]*)?\|(?P<fallback>[^>]*)>",
     re.DOTALL,
 )
@@ -27,6 +27,7 @@ class Reader:
     """Who looks at the message: their present moment, in their own zone."""
 
     now: datetime
+    people: Mapping[str, str] = field(default_factory=dict)  # names by account
 
     def words(self, moment: int, pattern: str) -> str:
         """A moment as Slack writes it for this reader, from its date pattern."""
@@ -67,6 +68,32 @@ def modal(view: Block, reader: Reader) -> str:
     )
 
 
+def home(view: Block, reader: Reader) -> str:
+    """The app's Home tab."""
+    body = "".join(_block(block, reader) for block in view["blocks"])
+    tabs = '<div class="tabs"><b>Home</b><span>Messages</span><span>About</span></div>'
+    return f'<div class="home">{tabs}<div class="blocks">{body}</div></div>'
+
+
+def note(text: str) -> str:
+    """A line between what is shown."""
+    return f'<div class="note">{html.escape(text)}</div>'
+
+
+def thread(messages: Sequence[str]) -> str:
+    """Replies below a message."""
+    return f'<div class="thread">{"".join(messages)}</div>'
+
+
+def reply(name: str, text: str, at: str) -> str:
+    """What a person wrote."""
+    return (
+        f'<div class="message"><div class="avatar person">{html.escape(name[0])}</div>'
+        f'<div class="beside"><div class="who"><b>{html.escape(name)}</b><span>{at}</span></div>'
+        f'<div class="blocks"><div class="block">{html.escape(text)}</div></div></div></div>'
+    )
+
+
 def page(body: str) -> str:
     """A whole HTML document around messages or a modal."""
     return (
@@ -94,6 +121,10 @@ def _text(text: Block, reader: Reader) -> str:
             shown += f"<pre>{found['fence']}</pre>"
         elif found["bold"] is not None:
             shown += f"<b>{found['bold']}</b>"
+        elif found["person"] is not None:
+            shown += (
+                f'<span class="mention">@{reader.people.get(found["person"], "somebody")}</span>'
+            )
         else:
             shown += reader.words(int(found["moment"]), found["format"])
         at = found.end()
@@ -109,6 +140,8 @@ def _section(block: Block, reader: Reader) -> str:
     if "fields" in block:
         cells = "".join(f"<div>{_text(field, reader)}</div>" for field in block["fields"])
         shown += f'<div class="fields">{cells}</div>'
+    if "accessory" in block:
+        return f'<div class="beside-button"><div>{shown}</div>{_buttons([block["accessory"]], reader)}</div>'
     return shown
 
 
@@ -116,10 +149,27 @@ def _context(block: Block, reader: Reader) -> str:
     return "".join(f"<span>{_text(element, reader)}</span>" for element in block["elements"])
 
 
+def _markdown(block: Block, reader: Reader) -> str:
+    """Lists, quotes and bold words: what the example has of Markdown."""
+    shown = []
+    for line in block["text"].split("\n"):
+        words = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", line)
+        if words.startswith("- "):
+            words = f"<li>{words[2:]}</li>"
+        elif words.startswith("&gt; "):
+            words = f"<blockquote>{words[5:]}</blockquote>"
+        shown.append(f"<div>{words or '&nbsp;'}</div>")
+    return "".join(shown)
+
+
 def _actions(block: Block, reader: Reader) -> str:
+    return _buttons(block["elements"], reader)
+
+
+def _buttons(elements: Sequence[Block], reader: Reader) -> str:
     return "".join(
         f'<span class="button {element.get("style", "")}">{_text(element["text"], reader)}</span>'
-        for element in block["elements"]
+        for element in elements
     )
 
 
@@ -191,6 +241,7 @@ _BLANK = {
 _BLOCKS: dict[str, Callable[[Block, Reader], str]] = {
     "header": _header,
     "section": _section,
+    "markdown": _markdown,
     "context": _context,
     "actions": _actions,
     "divider": _divider,
@@ -237,6 +288,16 @@ hr { border: 0; border-top: 1px solid #ddd; }
 .inside { padding: 0 20px; }
 .inside .block { margin: 0 0 20px; }
 .foot { display: flex; justify-content: flex-end; gap: 12px; padding: 16px 20px; border-top: 1px solid #eee; }
+.beside-button { display: flex; justify-content: space-between; gap: 16px; align-items: flex-start; }
+.home { border: 1px solid #ddd; border-radius: 8px; padding: 0 20px 8px; }
+.tabs { display: flex; gap: 20px; border-bottom: 1px solid #ddd; margin: 0 -20px 8px; padding: 10px 20px; }
+.tabs span { color: #616061; }
+.note { color: #616061; font-size: 13px; font-weight: 700; margin: 18px 0 8px; }
+.thread { border-left: 2px solid #ddd; margin: 8px 0 0 17px; padding-left: 27px; display: grid; gap: 14px; }
+.message + .message { margin-top: 18px; }
+.avatar.person { background: #4a6fa5; }
+.mention { background: #e8f0f7; color: #1264a3; border-radius: 3px; padding: 0 2px; }
+li { margin-left: 20px; }
 label { display: block; font-weight: 700; margin-bottom: 6px; }
 .optional { font-weight: 400; color: #616061; }
 .hint { font-size: 13px; color: #616061; margin-top: 6px; }

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 import blockkit
 import scenario
+import slack_pictures
 from playwright.sync_api import Browser, sync_playwright
 
 from adapters.cards import form_for
@@ -78,6 +79,8 @@ def shots() -> Iterator[Shot]:
     yield Shot("answer-page", page, "body", 720, scale=1.5)
     yield Shot("answer-page-dark", page, "body", 720, dark=True, scale=1.5)
     yield _mail(asked)
+    for name, document in slack_pictures.pictures():
+        yield Shot(name, document, ".shot", 620, scale=1.2)
 
 
 def draw(browser: Browser, shot: Shot) -> Path:

@@ -42,6 +42,10 @@ HEADINGS = {
     "pickers.<name>": "Pickers: `[pickers.<schema id>]`",
     "capture": "What events hold",
     "kortyx": "The kortyx profile",
+    "substructure": "The substructure profile",
+    "substructure.agents.<name>": "Its agents: `[substructure.agents.<name>]`",
+    "registrations.<name>": "Registered interrupts: `[registrations.<name>]`",
+    "symfonic": "The symfonic profile",
     "api_keys[]": "API keys: `[[api_keys]]`",
     "people[]": "People: `[[people]]`",
     "groups.<name>": "Groups: `[groups.<name>]`",
@@ -71,7 +75,10 @@ MEANING = {
     "http.max_body_bytes": "The largest request body of the API.",
     "store.url": "A PostgreSQL database (`postgresql://…`) for several gateways; without it, one "
     "SQLite file in the data folder.",
-    "redis.url": "`redis://`, `rediss://` or `unix://`. Unset: a private Valkey in the data folder.",
+    "store.keep_days": "Runs that are over, and have not changed for so many days, are removed with their "
+    "log. The audit trail stays. Unset: nothing is.",
+    "redis.url": "`redis://`, `redis+sentinel://`, `redis+cluster://` (`rediss` for TLS) or `unix://`: see "
+    "[replicas](replicas.md). Unset: a private Valkey in the data folder.",
     "redis.prefix": "What every key in Redis begins with.",
     "slack.bot_token": "`xoxb-…`. Setting it turns Slack on. Also `SLACK_BOT_TOKEN`.",
     "slack.signing_secret": "Checks what Slack sends over HTTP. Also `SLACK_SIGNING_SECRET`.",
@@ -198,6 +205,31 @@ MEANING = {
     "kortyx.ttl_ms": "How long a request for input may wait. Also `KORTYX_FRAMEWORK_TTL_MS`.",
     "kortyx.wait_seconds": "How long a chat request waits for the run's next question or its end.",
     "kortyx.late": "An answer that is too late: `refuse` it, or take its message for a `new-turn`.",
+    "registrations.<name>.payload_schema": "What is shown: a table with a JSON Schema, the path of a JSON "
+    "file, or `package.module:Model`.",
+    "registrations.<name>.response_schema": "What an answer is, in the same three ways.",
+    "registrations.<name>.check": "JMESPath over `{response, payload}` that has to be true.",
+    "registrations.<name>.validator": "A function, `package.module:function`, that is called with response "
+    "and payload and raises to refuse.",
+    "registrations.<name>.cross_scope_allowed": "Whether a token may be used from another scope. It is on the "
+    "audit trail when one is.",
+    "registrations.<name>.metadata": "For your own use.",
+    "symfonic.jwt_secret": "Signs pause tokens: 32 random characters or more. Also `JWT_SECRET`. Unset: the "
+    "profile is off.",
+    "symfonic.ttl_seconds": "How long a pause waits.",
+    "substructure.several": "Whether several interrupts may park one branch at once. If not, a second one is "
+    "refused, or passed over when it is a worker's.",
+    "substructure.timeout_seconds": "How long a worker may take for an answer. Also how soon another "
+    "replica takes over from one that died while it waited for one.",
+    "substructure.attempts": "How often a question is delivered before it fails.",
+    "substructure.agents.<name>.url": "The worker's URL: public https, or an origin of `egress.allow`.",
+    "substructure.agents.<name>.secret": "Signs every request to the worker (`X-Substructure-Signature`). "
+    "Unset: none is signed.",
+    "substructure.agents.<name>.notify": "Who is told of its interrupts, as `channel:address`. Unset: "
+    "`notify`.",
+    "substructure.agents.<name>.approvers": "The only people who may answer its interrupts, with those of the "
+    "groups. Unset: as `approvals.unlisted` says.",
+    "substructure.agents.<name>.approver_groups": "The only groups that may.",
     "api_keys[].id": "The name of the program; it asks and answers under it.",
     "api_keys[].sha256": "The digest of its key: `sayso hash-key`.",
     "api_keys[].tenant": "Its tenant. Unset: `tenant`.",

@@ -3,7 +3,7 @@
 The directory of the configuration comes first: a mapping is the operator's word. Beside it stand the
 channels' own words, as fresh as the channel's staleness: the address of an account, whether it is a
 guest's or was switched off, who is in a group of theirs. When a channel can't say, what depends on it is
-refused: an account that might be somebody's second one has no vote, a group that can't be read has no
+refused: an account that nobody can tell the person of has no vote, a group that can't be read has no
 members.
 """
 

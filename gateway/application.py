@@ -22,6 +22,8 @@ from gateway.idempotency import Idempotency
 from gateway.links import AnswerLinks
 from gateway.requests import name_request, observed
 from gateway.routes.compat.kortyx_dialect import kortyx
+from gateway.routes.compat.substructure_dialect import SessionParts, substructure
+from gateway.routes.compat.symfonic import SymfonicRoutes
 from gateway.routes.discovery import DiscoveryRoutes
 from gateway.routes.events import EventRoutes
 from gateway.routes.fork import ForkRoutes
@@ -39,6 +41,7 @@ from host.access import Access
 from host.chat_sessions import ChatSessions
 from host.coordination.port import Coordination
 from host.host import Host
+from host.pauses import Pauses
 from host.registry import Contracts
 
 
@@ -63,6 +66,8 @@ class Served:
     channels: Mapping[str, Channel]
     coordination: Coordination
     contracts: Contracts
+    pauses: Pauses | None
+    sessions: SessionParts
 
 
 def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
@@ -102,12 +107,12 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
             served.addresses,
             served.watch,
         ),
-        InputRoutes(
-            served.host, served.keys, once, served.addresses, served.contracts, sessions
-        ),
+        InputRoutes(served.host, served.keys, once, served.addresses, served.contracts, sessions),
         KeyRoutes(served.host, served.keys),
         HookRoutes(served.host, served.keys, once, wiring.remapping(served.settings)),
         kortyx(served.settings, served.host, served.keys, served.access, sessions),
+        substructure(served.sessions, served.host, served.keys, events),
+        SymfonicRoutes(served.pauses, served.keys, served.addresses),
         DiscoveryRoutes(served.host.policy, protocol, fixtures),
         OpenApiRoutes(protocol),
         health,

@@ -27,6 +27,7 @@ from schemas.errors import Refusal
 if TYPE_CHECKING:
     from adapters.email.app import EmailChannel
     from adapters.email.inbound.app import Lent
+    from adapters.email.inbound.settings import InboundSettings
     from adapters.email.settings import EmailSettings
     from adapters.webhooks.settings import HookSource
 
@@ -185,33 +186,35 @@ def _email(settings: Settings, public_url: str, doors: Doors) -> Channel:
 def _receive(settings: Settings, channel: EmailChannel, email: EmailSettings, lent: Lent) -> None:
     """Give the channel its incoming half."""
     from adapters.email.inbound.app import InboundMail
-    from adapters.email.inbound.settings import InboundSettings
 
-    inbound = settings.email.inbound
-    secret = {
-        name: found.get_secret_value() if found is not None else ""
-        for name, found in (
-            ("imap_url", inbound.imap_url),
-            ("postmark_password", inbound.postmark_password),
-            ("mailgun_key", inbound.mailgun_key),
-        )
-    }
     try:
-        chosen = InboundSettings(
-            address=inbound.address,
-            policy=inbound.policy,
-            authserv_id=inbound.authserv_id,
-            dkim=inbound.dkim,
-            smtp=inbound.smtp,
-            lmtp=inbound.lmtp,
-            ses_topics=inbound.ses_topics,
-            sendgrid_key=inbound.sendgrid_key,
-            max_bytes=inbound.max_bytes,
-            **secret,
-        )
+        chosen = inbound_settings(settings)
     except ValueError as error:
         raise ValueError(f"email.inbound: {error}") from error
     channel.receiving = InboundMail(chosen, email, lent, channel.send)
+
+
+def inbound_settings(settings: Settings) -> InboundSettings:
+    """What receiving mail is told. Raises `ValueError`, without a secret in its text."""
+    from adapters.email.inbound.settings import InboundSettings
+
+    inbound = settings.email.inbound
+    secrets = (inbound.imap_url, inbound.postmark_password, inbound.mailgun_key)
+    imap_url, postmark, mailgun = (s.get_secret_value() if s is not None else "" for s in secrets)
+    return InboundSettings(
+        address=inbound.address,
+        policy=inbound.policy,
+        authserv_id=inbound.authserv_id,
+        dkim=inbound.dkim,
+        smtp=inbound.smtp,
+        lmtp=inbound.lmtp,
+        imap_url=imap_url,
+        ses_topics=inbound.ses_topics,
+        postmark_password=postmark,
+        mailgun_key=mailgun,
+        sendgrid_key=inbound.sendgrid_key,
+        max_bytes=inbound.max_bytes,
+    )
 
 
 Remap = Callable[[ShelvedEvent, bytes, int], ShelvedEvent]

@@ -127,6 +127,7 @@ def check_harmless(settings: Settings) -> None:
     looks = {
         "http.public_url": bool(settings.http.public_url),
         "slack.bot_token": settings.slack.bot_token is not None,
+        "slack.client_id": bool(settings.slack.client_id),
         "email.smtp_url": settings.email.smtp_url is not None,
         "hooks": bool(settings.hooks),
         "api_keys": bool(settings.api_keys),

@@ -26,7 +26,16 @@ PROTOCOL: Final = web.AppKey("protocol version", str)
 VERSION_HEADER: Final = "OpenWOP-Version"
 _VERSION: Final = re.compile(r"(\d{1,9})(\.\d{1,9})?")
 _JSON: Final = "application/json"
-_OUTSIDE: Final = ("/a/", "/slack/", "/hooks/", "/host/sayso/", "/compat/", "/healthz", "/readyz", "/metrics")
+_OUTSIDE: Final = (
+    "/a/",
+    "/slack/",
+    "/hooks/",
+    "/host/sayso/",
+    "/compat/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+)
 
 M = TypeVar("M", bound=BaseModel)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

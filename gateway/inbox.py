@@ -23,9 +23,9 @@ class Inbox:
         self._people = people
         self._accounts = accounts
 
-    async def waiting(self, person: Person, *, seconds_old: float = 0.0) -> Listing:
+    async def waiting(self, person: Person, *, since: float | None = None) -> Listing:
         try:
-            found = await self._requests.waiting(self._who(person), seconds_old=seconds_old)
+            found = await self._requests.waiting(self._who(person), since=since)
         except StoreUnavailable as away:
             raise _away() from away
         return Listing(tuple(self._cards(found.interrupts, person)), found.more)

@@ -24,7 +24,7 @@ from gateway.people import People
 from gateway.picking import found_options, searchable
 from gateway.shelving import Filing, shelved_event
 from gateway.watch import Watch
-from host.decisions.eligibility import who_may
+from host.decisions.eligibility import check_eligible, who_may
 from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, State
 from host.host import Host
@@ -102,6 +102,19 @@ class Intake:
             return None
         link = await self._links.make(interrupt_id, person)
         return card_of(interrupt, self._people.names(), link, self._people.reader(person))
+
+    async def barred(self, interrupt_id: str, person: Person) -> str:
+        interrupt = await self._host.store.log.interrupt(interrupt_id)
+        if interrupt is None:
+            return ""
+        try:
+            principal = await self._accounts.of(person, interrupt)
+            check_eligible(interrupt, principal, self._host.policy)
+        except Refusal as refusal:
+            if refusal.code == "sayso.unavailable":
+                raise
+            return _said(await self._naming(refusal, interrupt), self._people.reader(person))
+        return ""
 
     async def turn(self, channel: str, thread_ref: Ref) -> str | None:
         found = await self._host.store.deliveries.find_thread(channel, thread_ref)

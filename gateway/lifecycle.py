@@ -25,7 +25,7 @@ from adapters.webhooks.deliver import Sender
 from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway import channels as wiring
-from gateway import conformance, inputs, stores, workflows
+from gateway import conformance, inputs, registrations, stores, workflows
 from gateway.accounts import Accounts
 from gateway.addresses import Addresses
 from gateway.application import Served, application
@@ -43,6 +43,8 @@ from gateway.outbound import Outbound
 from gateway.people import People
 from gateway.pump import Pump
 from gateway.reminders import Reminders
+from gateway.retention import Retention
+from gateway.routes.compat import substructure_dialect as dialect
 from gateway.secrets import own_secrets
 from gateway.shelving import ShelfWorker
 from gateway.tracing import Tracing, from_environment
@@ -143,12 +145,16 @@ class Gateway:
         accounts.rosters = wiring.rosters(self.channels)
         self.addresses = Addresses(self.channels, settings.notify)
         self.addresses.check(None)
+        self.sessions = dialect.sessions(settings, self.host, self.addresses, secrets.links)
         self._fallback = Addresses(self.channels, settings.fallback).check(None)
         self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
         await self.egress.start()
         if settings.pickers:
             self.host.options = inputs.pickers(settings, self.egress)
         self.contracts = Contracts(self.host, named, ttl)
+        self.pauses = registrations.pauses(settings, self.host)
+        if self.pauses is not None:
+            self.host.cross_check = self.pauses.cross_check
         self._stack.push_async_callback(self.egress.stop)
         self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
         self.health = await self._serve(listening, coordination)
@@ -175,6 +181,11 @@ class Gateway:
             self._work(worker.run())
         if self.settings.slack.reminders:
             self._work(Reminders(self.host, self.channels, self.people).run())
+        if self.settings.substructure.agents:
+            self._work(dialect.deciders(self.settings, self.sessions, self.host, self.egress).run())
+        if self.settings.store.keep_days is not None:
+            removing = Retention(self.host, self.settings.store.keep_days, self.watch.metrics)
+            self._work(removing.run())
         self._work(self.health.watch_loop())
         self._work(self.outbound.run())
 
@@ -215,8 +226,12 @@ class Gateway:
         inbound = self.settings.email.inbound
         if not inbound.address:
             return None
-        from gateway.replies import lent
-
+        try:
+            from gateway.replies import lent
+        except ModuleNotFoundError as missing:
+            raise ValueError(
+                f"email.inbound: replies by mail need {missing.name}: pip install 'sayso-gateway[mail]'"
+            ) from missing
         return lent(self.host, self.people, intake, self.links, inbound.policy)
 
     async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> Health:
@@ -232,6 +247,8 @@ class Gateway:
             channels=self.channels,
             coordination=coordination,
             contracts=self.contracts,
+            pauses=self.pauses,
+            sessions=self.sessions,
         )
         app, events, health = application(served)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_DRAIN_SECONDS)

@@ -74,6 +74,9 @@ class Metrics:
             buckets=_SLOW,
             registry=registry,
         )
+        self._removed = Counter(
+            "sayso_runs_removed", "Runs that retention has removed.", registry=registry
+        )
         self._lag = Histogram(
             "sayso_event_loop_lag_seconds",
             "How late the event loop was with a timer.",
@@ -114,6 +117,10 @@ class Metrics:
     def converged(self, channel: str, seconds: float) -> None:
         """A message shows what changed so many seconds ago."""
         self._convergence.labels(channel_of(channel)).observe(seconds)
+
+    def removed(self) -> None:
+        """A run that was over for long has been removed."""
+        self._removed.inc()
 
     def late(self, seconds: float) -> None:
         """The event loop came so late."""
@@ -158,7 +165,7 @@ def _gauges(registry: CollectorRegistry) -> dict[str, Gauge]:
     for name, text, labels in (
         ("interrupts_pending", "Open interrupts.", ["kind"]),
         ("deadlines_late", "Open interrupts whose deadline has passed.", []),
-        ("shelf_events", "External events: due, shelved, failed.", ["state"]),
+        ("shelf_events", "External events: due, shelved, parked, failed.", ["state"]),
         ("messages", "Messages: due now, or dead.", ["state"]),
         ("outbox_deliveries", "Outbound webhook deliveries: due now, or dead.", ["state"]),
         ("audit_behind", "Commits that the audit trail has not taken up yet.", []),

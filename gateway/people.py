@@ -61,8 +61,8 @@ class People:
         """The same with what the channel itself says of an account that the directory may not list.
 
         Somebody is known by any spelling of their account and by the address that the channel has
-        confirmed. Who is in no list but has such an address is called by it: the same person has one
-        vote, whether they press in a channel or in a mail.
+        confirmed. Who is in no list keeps the account's id, whatever the address: an address is the
+        person's own to change, and would be a second vote.
         """
         base = self.of(person, interrupt)
         named = {f"{person.channel}:{name}" for name in account.names}
@@ -70,11 +70,11 @@ class People:
         known = (self._by_name.get(name) for name in (*sorted(named), email))
         entry = next((one for one in known if one is not None), None)
         names = base.names | named | ({email} if email else set())
-        if base.known:
-            return replace(base, names=names)
+        if base.known:  # the operator's word alone, and not what the profile says beside it
+            return replace(base, names=base.names | named)
         if entry is None:
             outsider = account.standing != "member"
-            return replace(base, id=email or base.id, names=names, outsider=outsider)
+            return replace(base, names=names, outsider=outsider)
         found = _principal(entry, interrupt.tenant)
         called = entry.name or person.name or entry.id
         return replace(found, name=called, names=found.names | names, asked=base.asked)

@@ -74,7 +74,9 @@ class Pump:
         self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_SLOTS))
         self._lanes: dict[Lane, deque[Message]] = {}
         self._fallback = tuple(fallback)
-        self._soonest = float("inf")  # when the first of those that were put off is due, by the loop
+        self._soonest = float(
+            "inf"
+        )  # when the first of those that were put off is due, by the loop
 
     async def run(self) -> None:
         """For ever. A failing store delays it; nothing ends it but cancellation."""

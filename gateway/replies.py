@@ -6,7 +6,7 @@ from typing import Final
 
 from adapters.channel import Intake, Links
 from adapters.email.inbound.app import Lent
-from adapters.email.inbound.inbox import Desk
+from adapters.email.inbound.desk import Desk
 from adapters.email.inbound.meaning import Policy
 from adapters.views import Person
 from gateway.people import People

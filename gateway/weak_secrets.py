@@ -58,7 +58,10 @@ def _texts(settings: Settings) -> Iterator[tuple[str, str]]:
         ("slack.signing_secret", settings.slack.signing_secret),
         ("slack.previous_signing_secret", settings.slack.previous_signing_secret),
         ("tokens.legacy_secret", settings.tokens.legacy_secret),
-        *((f"encryption_keys.{number}", key) for number, key in enumerate(settings.encryption_keys)),
+        *(
+            (f"encryption_keys.{number}", key)
+            for number, key in enumerate(settings.encryption_keys)
+        ),
         *((f"tokens.keys.{kid}", secret) for kid, secret in settings.tokens.keys.items()),
         *((f"hooks.{name}.secrets", s) for name, h in settings.hooks.items() for s in h.secrets),
     ):

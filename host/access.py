@@ -120,9 +120,7 @@ class Access:
         interrupt, claims = await self.open(token)
         if claims.intent != "resolve":
             raise Refusal("forbidden", "This token only shows the request; it can't answer it.")
-        bearer = await self._directory.at_decision(
-            self.bearer(interrupt, claims, token), interrupt
-        )
+        bearer = await self._directory.at_decision(self.bearer(interrupt, claims, token), interrupt)
         answer = Answer(bearer, value, "token")
         return await self._host.resolve(interrupt.interrupt_id, answer, reply)
 

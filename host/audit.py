@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from host.decisions.copies import replace
+from host.retention import REMOVED
 from host.store.records import StoredEvent
 from schemas.ids import tenant_of
 
@@ -28,7 +29,8 @@ GENESIS: Final = "0" * 64
 class Entry:
     """One fact, sealed. `number` counts from 1 within the tenant; `at` is ms.
 
-    `what`: requested, voted, questioned, decided, expired, cancelled, run-cancelled or replayed. `by` is a
+    `what`: requested, voted, questioned, decided, expired, cancelled, run-cancelled, replayed, or
+    removed (the log of a run, by retention). `by` is a
     principal id ("" for the host itself), `via` the channel, `because` why the rules let them
     ("group:payments"). `event` is the SHA-256 of the whole event, `before` the hash of the entry before.
     """
@@ -121,6 +123,14 @@ def fact_of(event: StoredEvent) -> Entry | None:
     )
 
 
+def removed(tenant: str, run_id: str, version: int, at: int, end: Entry | None) -> Entry:
+    """The sealed entry that says that a run's log was removed, after `end` of its tenant's chain. `version`:
+    how many events there were; `at` in ms."""
+    number, before = (end.number + 1, end.hash) if end else (1, GENESIS)
+    fact = Entry(tenant, number, at, REMOVED, run_id, version, via="retention", before=before)
+    return replace(fact, hash=seal(fact))
+
+
 _BY_TYPE: Final = {
     "interrupt.requested": "requested",
     "sayso.interrupt-replayed": "replayed",
@@ -159,11 +169,17 @@ def verify(tenant: str, entries: Iterable[Entry], start: Entry | None = None) ->
 
 
 def compare(entries: Iterable[Entry], facts_of_log: Iterable[Entry]) -> Iterator[Flaw]:
-    """What differs between a tenant's chain and the facts (`fact_of`) of the log it was made from."""
+    """What differs between a tenant's chain and the facts (`fact_of`) of the log it was made from. A run that
+    the chain itself says was removed needs none."""
+    entries = list(entries)
+    gone = {entry.run_id for entry in entries if entry.what == REMOVED}
     facts = {(fact.run_id, fact.sequence): fact for fact in facts_of_log}
+    gone -= {run_id for run_id, _ in facts}  # said, and not done yet
     last = 0
     for entry in entries:
         last = entry.number
+        if entry.run_id in gone or entry.what == REMOVED:
+            continue
         fact = facts.pop((entry.run_id, entry.sequence), None)
         if fact is None:
             yield Flaw(

@@ -26,6 +26,7 @@ from schemas.errors import Refusal
 
 TOPIC: Final = "sessions"
 """What is woken when a session has something for its worker."""
+_READS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +231,11 @@ class Branches:
         self, run_id: str, move: Callable[[Moves], None], fresh: Run | None = None
     ) -> Session | None:
         async def load() -> State:
-            run = await self._host.store.log.run(run_id) or fresh
-            if run is None or run.workflow_id != WORKFLOW:
-                raise Refusal("not_found", "session not found")
-            session = await self._host.sessions.of(run)
-            pauses = session.pauses if session is not None else ()
-            found = await asyncio.gather(
-                *(self._host.store.log.interrupt(p.host_id) for p in pauses)
-            )
-            return State(run, tuple(i for i in found if i is not None), (), session)
+            for _ in range(_READS):
+                state = await self._read(run_id, fresh)
+                if all(i.status == "open" for i in state.interrupts):
+                    break  # else another gateway committed between the reads: the run is older
+            return state
 
         def decide(state: State, now: int) -> Decided:
             moves = Moves(state, self.rules(state.run, now))
@@ -249,6 +246,17 @@ class Branches:
         if after.run.wake_at is not None:
             self._host.waiters.wake(TOPIC)
         return after.session
+
+    async def _read(self, run_id: str, fresh: Run | None) -> State:
+        """The session, and the interrupts that people see of its open pauses."""
+        run = await self._host.store.log.run(run_id) or fresh
+        if run is None or run.workflow_id != WORKFLOW:
+            raise Refusal("not_found", "session not found")
+        session = await self._host.sessions.of(run)
+        pauses = session.pauses if session is not None else ()
+        reads = (self._host.store.log.interrupt(p.host_id) for p in pauses)
+        found = await asyncio.gather(*reads)
+        return State(run, tuple(i for i in found if i is not None), (), session)
 
 
 def _new_run(run_id: str, caller: Caller, begin: Beginning, now: int) -> Run:

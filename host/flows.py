@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from host import ids
 from host.decisions import workflow
 from host.decisions.evolve import evolve
+from host.decisions.session import WORKFLOW
 from host.decisions.session_moves import Moves, Rules
 from host.decisions.session_resume import settled
 from host.decisions.state import NewEvent, Policy, Principal, Run, State
@@ -69,7 +70,7 @@ class Flows:
         recorded: Recorded | None = None,
     ) -> list[NewEvent]:
         """`events`, and how the workflow or the session goes on if they end this interrupt."""
-        if state.session is not None and events:
+        if state.run.workflow_id == WORKFLOW and events:
             return self._session(state, interrupt_id, events, now)
         flow = self.workflows.get(state.run.workflow_id)
         if flow is None or not events:
@@ -83,6 +84,7 @@ class Flows:
         self, state: State, interrupt_id: str, events: list[NewEvent], now: int
     ) -> list[NewEvent]:
         assert self.sessions is not None, "sessions are not set up"
+        assert state.session is not None, "the session was not loaded"
         moves = Moves(state, self.sessions(state.run, now))
         moves.extend(events)
         settled(moves, interrupt_id)

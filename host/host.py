@@ -66,6 +66,7 @@ class Host:
         self.clock = clock
         self.observer: Observer = observer or Unwatched()
         self.options: Options | None = None
+        self.cross_check: Callable[[Interrupt, Any], None] | None = None
         self.waiters = Waiters()
         self.sessions = Sessions(store.log)
         self.journal = Journal(store, self.waiters, clock, announce)
@@ -269,7 +270,8 @@ class Host:
             found = await self.store.log.by_node(run_id, node_id)
         if found is None:
             raise Refusal("not_found", "This run has no interrupt at that node.")
-        return State(run, (found,), await self._conversations(run.tenant, found.payload))
+        talks = await self._conversations(run.tenant, found.payload)
+        return State(run, (found,), talks, await self.sessions.of(run))
 
     async def resolve(
         self,
@@ -295,6 +297,9 @@ class Host:
         if self.options is not None and not answer.matched and found.is_open(self.clock()):
             check_eligible(found, answer.principal, self.policy)
             await check_picked(self.options, found, answer.value)
+        if self.cross_check is not None and found.is_open(self.clock()):
+            check_eligible(found, answer.principal, self.policy)
+            self.cross_check(found, answer.value)
 
         first = [seen] if seen is not None else []
 

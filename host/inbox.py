@@ -43,12 +43,12 @@ class Inbox:
     def __init__(self, host: Host, tenant: str) -> None:
         self._host = host
         self._tenant = tenant
-        self._read: tuple[float, Sequence[Interrupt], bool] = (0.0, (), False)
+        self._read: tuple[float, Sequence[Interrupt], bool] = (float("-inf"), (), False)
 
-    async def waiting(self, who: Who, *, seconds_old: float = 0.0) -> Waiting:
-        """`seconds_old`: a list of open requests that was read this lately will do. Raises
+    async def waiting(self, who: Who, *, since: float | None = None) -> Waiting:
+        """`since`: a list of open requests that was read since then (`time.monotonic`) will do. Raises
         `StoreUnavailable`."""
-        opened, more = await self._open(seconds_old)
+        opened, more = await self._open(since)
         found: list[Interrupt] = []
         now, policy, end = self._host.clock(), self._host.policy, time.monotonic() + _PATIENCE
         for number, interrupt in enumerate(opened):
@@ -105,12 +105,13 @@ class Inbox:
                 return interrupt
         return None
 
-    async def _open(self, seconds_old: float) -> tuple[Sequence[Interrupt], bool]:
+    async def _open(self, since: float | None) -> tuple[Sequence[Interrupt], bool]:
         at, known, more = self._read
-        if at and time.monotonic() - at < seconds_old:
+        if since is not None and at >= since:
             return known, more
+        began = time.monotonic()
         known, more = await self._list("open", MOST_LOOKED)
-        self._read = (time.monotonic(), known, more)
+        self._read = (began, known, more)
         return known, more
 
     async def _list(self, status: str | None, most: int) -> tuple[Sequence[Interrupt], bool]:

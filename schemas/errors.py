@@ -168,6 +168,11 @@ REGISTRY: Final[dict[str, Registered]] = {
         "The contract's name is the operator's, or its version is registered with other schemas.",
         "Register what changed under a new version, or choose another name.",
     ),
+    "sayso.pause_lost": Registered(
+        424,
+        "The store no longer has what a pause token answers.",
+        "Raise the pause again; tell the operator that its store was replaced or emptied.",
+    ),
     "sayso.method_not_allowed": Registered(
         405, "The resource has no such method.", "Use a method of the `Allow` header."
     ),

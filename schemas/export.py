@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
+from schemas.contracts import AskForInput, Contract, ContractList, InputRequest
 from schemas.discovery import Discovery
 from schemas.errors import ErrorEnvelope
 from schemas.events import RunEventDoc, registry
@@ -27,11 +28,15 @@ from schemas.versions import VERSIONS, ProtocolVersion
 FOLDER: Final = Path(__file__).parent / "json"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _MODELS: Final[dict[str, type[BaseModel]]] = {
+    "ask-for-input": AskForInput,
+    "contract": Contract,
+    "contract-list": ContractList,
     "create-run": CreateRun,
     "created-run": CreatedRun,
     "discovery": Discovery,
     "error-envelope": ErrorEnvelope,
     "event-page": EventPage,
+    "input-request": InputRequest,
     "interrupt-detail": InterruptDetail,
     "interrupt-page": InterruptPage,
     "interrupt-record": InterruptRecord,

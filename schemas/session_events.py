@@ -62,10 +62,12 @@ class BranchParked(Exact):
 
 
 class BranchResumed(Exact):
-    """`sayso.branch-resumed`: the interrupt has its answer, `raw` or as people gave it."""
+    """`sayso.branch-resumed`: the interrupt has its answer, `raw` or as people gave it to what was
+    `asked`."""
 
     interrupt_id: Id
     answer: dict[str, Any]
+    asked: Any = None
 
 
 class CallOpened(Exact):

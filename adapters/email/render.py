@@ -140,7 +140,8 @@ def _shown(delivery: Delivery, limit: int) -> dict[str, Any]:
             (_one_line(one.label, _MAX_LINE), _cut(one.value, int(_MAX_FACT * share), words))
             for one in facts
         ],
-        "choices": [_one_line(one.label, 80) for one in card.actions[:10]],
+        # "Answer" alone is no choice: the questions say it.
+        "choices": [_one_line(one.label, 80) for one in card.actions[:10] if one.id != "answer"],
         "progress": _one_line(card.progress, _MAX_LINE),
         "at_deadline": _one_line(card.at_deadline, _MAX_LINE),
         "outcome": _outcome(delivery, words),

@@ -102,7 +102,7 @@ def step(form: Form, card: Card, answer: Any, binding: Binding) -> b.Block | Non
     top: list[b.Block] = [b.header(words("edit.changes"))]
     top += blocks(found) if found else [b.section(words("edit.none"))]
     top.append(b.context(b.plain(words("edit.help"))))
-    view = form_view(with_typed(form, answer), replace(binding, confirmed=known))
+    view = form_view(with_typed(form, answer), replace(binding, confirmed=known), words)
     view["submit"] = b.plain(words("edit.confirm"), 24)
     if len(top) + len(view["blocks"]) > _BLOCKS:
         top = top[:2]

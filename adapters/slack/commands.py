@@ -1,15 +1,10 @@
-"""`/sayso …`: what was typed -> what is wanted. Pure.
-
-Over HTTP a command is a form of its own members; slack-bolt loses it when the letters "payload" occur in
-its text, so it is read here.
-"""
+"""`/sayso …`: what was typed -> what is wanted. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
-from urllib.parse import parse_qsl
 
 Verb = Literal["inbox", "show", "ask", "help", "unknown"]
 
@@ -22,7 +17,6 @@ _VERBS: Final[dict[str, Verb]] = {
     "help": "help",
     "?": "help",
 }
-_MEMBERS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +40,6 @@ def read(text: str) -> Command:
             return Command("help")
         return Command(verb, request, said.strip())
     return Command(verb, text=text.strip())
-
-
-def form_body(content_type: str, body: bytes) -> dict[str, str] | None:
-    """The members of a command's request, or None when the body is none. Never raises."""
-    if not content_type.startswith("application/x-www-form-urlencoded"):
-        return None
-    try:
-        members = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MEMBERS))
-    except ValueError:
-        return None
-    return members if "command" in members and "payload" not in members else None
 
 
 def person(body: Mapping[str, Any]) -> tuple[str, str]:

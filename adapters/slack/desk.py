@@ -84,9 +84,10 @@ class Desk:
         words = words_of("en")
         try:
             person = receive.person_of(body, self._team)
-            words = words_of(await self._viewers.locale(_user(body)))
+            words = await self._viewers.words(_user(body))
             if person is None:
                 return _notice(words, words("slack.unknown_form"))
+            person = await self._viewers.person(person)
             view = receive.map_of(body, "view")
             if receive.text_of(view, "callback_id") == entries.ASK_FORM:
                 return await self._asked(body, person, words)
@@ -105,9 +106,10 @@ class Desk:
             return _told(words("inbox.help_command"))
         try:
             async with asyncio.timeout(_PATIENCE):
-                words = words_of(await self._viewers.locale(user))
+                words = await self._viewers.words(user)
                 name = receive.text_of(body, "user_name")
-                return await self._command(Person("slack", f"{team}/{user}", name), body, words)
+                person = Person("slack", f"{team}/{user}", name)
+                return await self._command(await self._viewers.person(person), body, words)
         except TimeoutError:
             return _told(words("inbox.too_slow"))
         except (Refusal, StoreUnavailable):
@@ -202,7 +204,8 @@ class Desk:
         if found.problems:
             return _errors(form, found.problems)
         if found.action == "edit-accept":
-            return self._edit(card, modal.Binding(card.interrupt_id, found.action, card.version))
+            binding = modal.Binding(card.interrupt_id, found.action, card.version)
+            return self._edit(card, binding, words)
         action = receive.ACTIONS[found.action]
         dedupe = receive.submission_key(view, state)
         response = Response(card.interrupt_id, person, action, found.value, dedupe, binding.version)
@@ -214,14 +217,14 @@ class Desk:
         self._inflight.start(self._changed(person))
         return Ack(body={"response_action": "clear"})
 
-    def _edit(self, card: Card, binding: modal.Binding) -> Ack:
+    def _edit(self, card: Card, binding: modal.Binding, words: Words) -> Ack:
         """The choice was to edit: the same modal goes on with the arguments."""
         form = self._intake.form(card, "edit-accept")
-        why = modal.unfit(form) if form is not None else "–"
+        why = modal.unfit(form, words) if form is not None else "–"
         if form is None or why:
-            view = modal.notice_view("Sayso", why, binding, link=card.link)
+            view = modal.notice_view("Sayso", why, binding, link=card.link, words=words)
         else:
-            view = modal.form_view(form, binding)
+            view = modal.form_view(form, binding, words)
         return Ack(body={"response_action": "update", "view": view})
 
     async def _asked(self, body: Mapping[str, Any], person: Person, words: Words) -> Ack:
@@ -275,5 +278,7 @@ def _errors(form: Any, problems: Mapping[str, str]) -> Ack:
 
 
 def _notice(words: Words, sentence: str, kept: str = "") -> Ack:
-    view = modal.notice_view(words("slack.not_recorded"), sentence, _BINDING, kept=kept)
+    view = modal.notice_view(
+        words("slack.not_recorded"), sentence, _BINDING, kept=kept, words=words
+    )
     return Ack(body={"response_action": "update", "view": view})

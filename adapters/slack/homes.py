@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
 from adapters.inbox import Inbox
-from adapters.languages.catalogue import words_of
 from adapters.slack import listing
 from adapters.slack.client import SlackClient, SlackFailed
 from adapters.slack.viewers import Viewers
@@ -26,7 +26,6 @@ _log = logging.getLogger(__name__)
 KIND: Final = "slack.home"
 DAY_MS: Final = 24 * 3600 * 1000
 MOST: Final = 500  # people whose tab is refreshed at a time
-SECONDS_OLD: Final = 2.0
 _BATCH: Final = 100
 
 
@@ -51,7 +50,7 @@ class Homes:
         """Publish this person's tab now, and keep it current for a day. Raises `SlackFailed`,
         `Refusal`, `StoreUnavailable`."""
         now, key = self._clock(), await self._key(person)
-        view = await self._view(person, page, 0.0)
+        view = await self._view(person, page, None)
         found = await self._client.call("views.publish", {"user_id": _user(person), "view": view})
         value = {"page": page, "digest": _digest(view), "hash": _hash(found)}
         await self._documents.put(KIND, key, value, now, expires_at=now + DAY_MS)
@@ -61,18 +60,18 @@ class Homes:
         key = await self._key(person)
         known = await self._documents.get(KIND, key, self._clock())
         if known is not None:
-            await self._refresh(known, 0.0)
+            await self._refresh(known, None)
 
     async def refresh(self) -> None:
         """Refresh all that were opened lately. One that fails holds up no other."""
-        prefix, after, seen = await self._prefix(), "", 0
+        prefix, after, seen, began = await self._prefix(), "", 0, time.monotonic()
         while seen < MOST:
             found = await self._documents.list(
                 KIND, self._clock(), prefix=prefix, after=after, limit=_BATCH
             )
             for document in found:
                 try:
-                    await self._refresh(document, SECONDS_OLD)
+                    await self._refresh(document, began)
                 except SlackFailed as failure:
                     _log.info("slack: a Home tab was not refreshed: %s", failure.reason)
             seen += len(found)
@@ -80,10 +79,10 @@ class Homes:
                 return
             after = found[-1].key
 
-    async def _refresh(self, known: Document, seconds_old: float) -> None:
+    async def _refresh(self, known: Document, since: float | None) -> None:
         person = Person("slack", known.key.partition("|")[2])
         kept: dict[str, Any] = known.value
-        view = await self._view(person, int(kept.get("page", 0)), seconds_old)
+        view = await self._view(person, int(kept.get("page", 0)), since)
         digest = _digest(view)
         if digest == kept.get("digest"):
             return
@@ -109,9 +108,10 @@ class Homes:
             KIND, known.key, value, self._clock(), expected=expected, expires_at=known.expires_at
         )
 
-    async def _view(self, person: Person, page: int, seconds_old: float) -> dict[str, Any]:
-        words = words_of(await self._viewers.locale(_user(person)))
-        waiting = await self._inbox.waiting(person, seconds_old=seconds_old)
+    async def _view(self, person: Person, page: int, since: float | None) -> dict[str, Any]:
+        person = await self._viewers.person(person)
+        words = await self._viewers.words(_user(person))
+        waiting = await self._inbox.waiting(person, since=since)
         return listing.home(waiting, await self._inbox.decided(person), words, page)
 
     async def _key(self, person: Person) -> str:

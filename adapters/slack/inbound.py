@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from adapters.channel import Intake, Response
 from adapters.forms import read_values
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.slack import blocks as b
 from adapters.slack import changes, choices, modal, receive
 from adapters.slack.acks import Ack
@@ -22,6 +23,7 @@ from adapters.slack.client import SlackClient, SlackFailed
 from adapters.slack.inflight import InFlight
 from adapters.slack.notes import NoteLimit
 from adapters.slack.thread_replies import CardThreads
+from adapters.slack.viewers import Viewers
 from adapters.views import Form, Person, Receipt
 from schemas.errors import Refusal
 
@@ -33,11 +35,6 @@ CLICK_TTL: Final = 600.0  # seconds: Slack does not redeliver a click; a proxy i
 REPLY_TTL: Final = 26 * 3600.0  # "delayed events" are redelivered for 24 hours
 REDELIVERIES: Final = 3
 _NAME_PATIENCE: Final = 1.0
-
-_GONE = "This request does not exist any more. Nothing was recorded."
-_FAILED = "Something went wrong on our side and nothing was recorded. Please try again."
-_CHANGED = "The request changed while you were answering. Nothing was recorded: open it again."
-_UNKNOWN = "This button is not known any more. Look for a newer message about the request."
 
 
 class Inbound:
@@ -53,6 +50,9 @@ class Inbound:
         self._notes = NoteLimit()
         self._team = team
         self.threads: CardThreads | None = None  # replies below a card; none are read without it
+        self.viewers: Viewers | None = (
+            None  # people's languages; all are spoken to in one without it
+        )
 
     async def click(self, payload: Mapping[str, Any]) -> Ack:
         """A button: answer at once, or open the form that the answer needs."""
@@ -65,7 +65,7 @@ class Inbound:
                 return Ack()
             place = found.place
             if isinstance(found, receive.Unknown):
-                self._inflight.start(self._note(place, _UNKNOWN))
+                self._inflight.start(self._note(place, self._known(place)("slack.unknown_button")))
             elif isinstance(found, receive.FormWanted):
                 await self._open(found)
             elif await self._dedupe(found.response.dedupe, CLICK_TTL):
@@ -74,7 +74,7 @@ class Inbound:
                     self._inflight.start(self._note(place, receipt.message))
         except Exception:
             _log.exception("slack: a click could not be handled")
-            self._inflight.start(self._note(place, _FAILED))
+            self._inflight.start(self._note(place, self._known(place)("slack.failed")))
         return Ack()
 
     async def _chosen(self, payload: Mapping[str, Any]) -> Ack:
@@ -83,28 +83,29 @@ class Inbound:
         person = receive.person_of(payload, self._team)
         found = choices.pressed(payload, person.id) if person is not None else None
         if person is None or found is None:
-            self._inflight.start(self._note(place, _UNKNOWN))
+            self._inflight.start(self._note(place, self._known(place)("slack.unknown_button")))
             return Ack()
         if not await self._dedupe(found.dedupe, CLICK_TTL):
             return Ack()
-        sentence = await self._choose(found, person)
+        sentence = await self._choose(found, await self._as_viewer(person))
         if sentence:
             self._inflight.start(self._note(place, sentence))
         return Ack()
 
     async def _choose(self, found: choices.Pressed, person: Person) -> str:
         """Empty when it counted, else what to tell the person."""
+        words = await self._words(person)
         card = await self._look(found.interrupt_id, person)
         if isinstance(card, Refusal):
             return card.message
         if card is None:
-            return _GONE
+            return words("slack.gone")
         if card.state == "open" and not choices.matches(card.form, found):
-            return _CHANGED
+            return words("slack.changed")
         if card.form is None:
-            return card.outcome or _CHANGED
+            return card.outcome or words("slack.changed")
         values = {field.id: found.raw for field in card.form.fields}
-        value, problems = read_values(card.form, values)
+        value, problems = read_values(card.form, values, words)
         if problems:
             return " ".join(problems.values())
         response = Response(
@@ -116,16 +117,18 @@ class Inbound:
     async def submit(self, payload: Mapping[str, Any]) -> Ack:
         """A modal that was sent: errors beside the fields, a sentence, or nothing more to say."""
         found: receive.Submitted | receive.Unknown | None = None
+        words = self._known(receive.click_place(payload))
         try:
             found = receive.view_submission(payload, self._team)
             if isinstance(found, receive.Unknown):
-                return _notice(modal.Binding("", "", 0), "This form is not known any more.")
-            return await self._submitted(found)
+                return _notice(modal.Binding("", "", 0), words, words("slack.unknown_form"))
+            person = await self._as_viewer(found.person)
+            return await self._submitted(replace(found, person=person))
         except Exception:
             _log.exception("slack: a submitted form could not be handled")
             if isinstance(found, receive.Submitted):
-                return _again(found, _FAILED)
-            return _notice(modal.Binding("", "", 0), _FAILED)
+                return _again(found, words, words("slack.failed"))
+            return _notice(modal.Binding("", "", 0), words, words("slack.failed"))
 
     async def event(self, body: Mapping[str, Any], attempt: int = 0) -> Ack:
         """An Events API callback. 503 when it could not be stored: Slack delivers it again.
@@ -150,7 +153,8 @@ class Inbound:
             receipt = await self._said(found)
         except Exception:
             _log.exception("slack: a reply could not be handled")
-            receipt = Receipt(False, _FAILED, "internal_error")
+            sentence = self._known(found.place)("slack.failed")
+            receipt = Receipt(False, sentence, "internal_error")
         if receipt is None or receipt.ok:
             return Ack()
         if receipt.code in receive.AGAIN and attempt < REDELIVERIES:
@@ -185,22 +189,23 @@ class Inbound:
         return await self._answer(Response(interrupt_id, person, "answer", said.text, said.dedupe))
 
     async def _submitted(self, sent: receive.Submitted) -> Ack:
+        words = await self._words(sent.person)
         card = await self._look(sent.binding.interrupt_id, sent.person)
         if isinstance(card, Refusal):
-            return _again(sent, card.message)
+            return _again(sent, words, card.message)
         if card is None:
-            return _refused(sent, _GONE)
+            return _refused(sent, words, words("slack.gone"))
         form = self._intake.form(card, sent.binding.action)
         if form is None:
-            return _refused(sent, card.outcome or _CHANGED)
+            return _refused(sent, words, card.outcome or words("slack.changed"))
         if not modal.shows(form, sent.blocks):
-            return _refused(sent, _CHANGED)
-        value, problems = read_values(form, modal.values(form, sent.state))
+            return _refused(sent, words, words("slack.changed"))
+        value, problems = read_values(form, modal.values(form, sent.state), words)
         if problems:
-            return _problems(form, sent, problems)
+            return _problems(form, sent, words, problems)
         action = receive.ACTIONS.get(sent.binding.action)
         if action is None:
-            return _refused(sent, _CHANGED)
+            return _refused(sent, words, words("slack.changed"))
         if action == "edit-accept" and (ask := changes.step(form, card, value, sent.binding)):
             return Ack(body={"response_action": "update", "view": ask})
         receipt = await self._answer(
@@ -217,65 +222,88 @@ class Inbound:
             # Clear, not an empty answer: that one closes only the topmost view.
             return Ack(body={"response_action": "clear"})
         if receipt.field_errors:
-            return _problems(form, sent, receipt.field_errors)
+            return _problems(form, sent, words, receipt.field_errors)
         if receipt.code in receive.AGAIN:
-            return _again(sent, receipt.message)
-        return _refused(sent, receipt.message)
+            return _again(sent, words, receipt.message)
+        return _refused(sent, words, receipt.message)
 
     async def _open(self, wanted: receive.FormWanted) -> None:
         """Open a modal before anything slow: the trigger lives three seconds, a view for ever."""
         if not await self._dedupe(wanted.dedupe, CLICK_TTL):
             return
-        view = modal.loading_view(wanted.binding)
+        view = modal.loading_view(wanted.binding, self._known(wanted.place))
         arguments = {"trigger_id": wanted.trigger_id, "view": view}
         try:
             opened = await self._client.call("views.open", arguments)
         except SlackFailed as failure:
             _log.warning("slack: a form could not be opened: %s", failure.reason)
-            sentence = "Slack did not open the form in time. Please press the button again."
+            sentence = self._known(wanted.place)("slack.too_late")
             self._inflight.start(self._note(wanted.place, sentence))
             return
         self._inflight.start(self._fill(wanted, str(opened["view"]["id"])))
 
     async def _fill(self, wanted: receive.FormWanted, view_id: str) -> None:
         try:
-            view = await self._view(wanted)
+            view = await self._view(replace(wanted, person=await self._as_viewer(wanted.person)))
         except Exception:
             _log.exception("slack: a form could not be made")
-            view = modal.notice_view("Not available", _FAILED, wanted.binding)
+            words = self._known(wanted.place)
+            view = _telling(words, "slack.not_available", words("slack.failed"), wanted.binding)
         try:
             await self._client.call("views.update", {"view_id": view_id, "view": view})
         except SlackFailed as failure:
             if failure.error == "not_found":
                 return  # the person closed it
             _log.warning("slack: a form could not be shown: %s", failure.reason)
-            sentence = "The form could not be shown. Close it and press the button again."
+            sentence = self._known(wanted.place)("slack.not_opened")
             await self._note(wanted.place, sentence)
 
     async def _view(self, wanted: receive.FormWanted) -> dict[str, Any]:
-        binding = wanted.binding
+        binding, words = wanted.binding, await self._words(wanted.person)
         card = await self._look(binding.interrupt_id, wanted.person)
         if isinstance(card, Refusal):
-            return modal.notice_view("Not available", card.message, binding)
+            return _telling(words, "slack.not_available", card.message, binding)
         if card is None:
-            return modal.notice_view("Not available", _GONE, binding)
+            return _telling(words, "slack.not_available", words("slack.gone"), binding)
         if card.state != "open":
-            sentence = card.outcome or f"This request is {card.state}."
-            return modal.notice_view("Already closed", sentence, binding, link=card.link)
+            sentence = card.outcome or words("slack.changed")
+            return _telling(words, "slack.already_closed", sentence, binding, card.link)
+        if barred := await self._barred(wanted):
+            return _telling(words, "slack.not_available", barred, binding)
         form = self._intake.form(card, binding.action)
         if form is None:
-            return modal.notice_view("Not available", _CHANGED, binding, link=card.link)
-        if why := modal.unfit(form):
-            sentence = f"{why} Please answer it on the web."
-            return modal.notice_view("Open the form", sentence, binding, link=card.link)
+            return _telling(
+                words, "slack.not_available", words("slack.changed"), binding, card.link
+            )
+        if why := modal.unfit(form, words):
+            sentence = words("slack.on_the_web", reason=why)
+            return _telling(words, "slack.open_form", sentence, binding, card.link)
         # What the person sees from here on is this version, not that of the card that was clicked.
-        return modal.form_view(form, replace(binding, version=card.version))
+        return modal.form_view(form, replace(binding, version=card.version), words)
+
+    async def _barred(self, wanted: receive.FormWanted) -> str:
+        try:
+            return await self._intake.barred(wanted.binding.interrupt_id, wanted.person)
+        except Refusal as refusal:
+            return refusal.message
 
     async def _answer(self, response: Response) -> Receipt:
         try:
             return await self._intake.answer(response)
         except Refusal as refusal:
             return Receipt(False, refusal.message, refusal.code)
+
+    def _known(self, place: receive.Place) -> Words:
+        """The words for somebody, without asking Slack which language is theirs."""
+        return self.viewers.known(place.user) if self.viewers is not None else ENGLISH
+
+    async def _words(self, person: Person) -> Words:
+        if self.viewers is None:
+            return ENGLISH
+        return await self.viewers.words(person.id.rpartition("/")[2])
+
+    async def _as_viewer(self, person: Person) -> Person:
+        return await self.viewers.person(person) if self.viewers is not None else person
 
     async def _look(self, interrupt_id: str, person: Person) -> Any:
         """The card, None, or the refusal itself when it can't be read now."""
@@ -303,7 +331,7 @@ class Inbound:
         if not self._notes.allows(place.user, time.monotonic()):
             _log.info("slack: one private note too many was not sent")
             return
-        text = b.spoken(sentence or _FAILED, 2000)
+        text = b.spoken(sentence or self._known(place)("slack.failed"), 2000)
         try:
             if not place.channel or not place.user:
                 raise SlackFailed("chat.postEphemeral", "no_place")
@@ -318,27 +346,37 @@ class Inbound:
                 _log.warning("slack: a private note was lost: %s", second.reason)
 
 
-def _problems(form: Form, sent: receive.Submitted, problems: Mapping[str, str]) -> Ack:
+def _problems(
+    form: Form, sent: receive.Submitted, words: Words, problems: Mapping[str, str]
+) -> Ack:
     placed = modal.errors(form, problems)
     if placed:
         return Ack(body={"response_action": "errors", "errors": placed})
-    return _refused(sent, " ".join(problems.values()))
+    return _refused(sent, words, " ".join(problems.values()))
 
 
-def _again(sent: receive.Submitted, sentence: str) -> Ack:
+def _again(sent: receive.Submitted, words: Words, sentence: str) -> Ack:
     """The form stays as it is, with the sentence at its first input."""
     for block in sent.blocks:
         if block.get("type") == "input" and block.get("block_id"):
             errors = {str(block["block_id"]): b.cut(sentence, 300)}
             return Ack(body={"response_action": "errors", "errors": errors})
-    return _refused(sent, sentence)
+    return _refused(sent, words, sentence)
 
 
-def _refused(sent: receive.Submitted, sentence: str) -> Ack:
+def _refused(sent: receive.Submitted, words: Words, sentence: str) -> Ack:
     """The form becomes the sentence, with what was typed to copy from."""
-    return _notice(sent.binding, sentence, kept=modal.typed(sent.blocks, sent.state))
+    return _notice(sent.binding, words, sentence, kept=modal.typed(sent.blocks, sent.state))
 
 
-def _notice(binding: modal.Binding, sentence: str, kept: str = "") -> Ack:
-    view = modal.notice_view("Not recorded", sentence, binding, kept=kept)
+def _notice(binding: modal.Binding, words: Words, sentence: str, kept: str = "") -> Ack:
+    title = words("slack.not_recorded")
+    view = modal.notice_view(title, sentence, binding, kept=kept, words=words)
     return Ack(body={"response_action": "update", "view": view})
+
+
+def _telling(
+    words: Words, title: str, sentence: str, binding: modal.Binding, link: str = ""
+) -> dict[str, Any]:
+    """A view that only tells."""
+    return modal.notice_view(words(title), sentence, binding, link=link, words=words)

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Final
 
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.slack import blocks as b
 from adapters.views import Choice, Field
 
@@ -28,19 +29,18 @@ OPTION_VALUE: Final = 150
 _RADIOS: Final = 5
 _CHECKBOXES: Final = 10
 
-HINTS: Final[dict[str, str]] = {
-    "list": "One item a line.",
-    "json": "As JSON.",
-    "datetime": "In your own time zone.",
-}
+
+def hint(field: Field, words: Words) -> str:
+    """What has to be known of an input beside the field's own hint, which says the rest."""
+    return words("slack.your_zone") if field.kind == "datetime" else ""
 
 
-def element(field: Field) -> b.Block:
+def element(field: Field, words: Words = ENGLISH) -> b.Block:
     """The input element of `field`, with what is there already. Not for a constant."""
     if field.picker:
         return _with_placeholder(field, _external(field))
     if field.kind in ("choice", "choices", "boolean"):
-        return _options(field)
+        return _options(field, words)
     if field.kind in ("integer", "number"):
         return _with_placeholder(field, _number(field))
     if field.kind in ("date", "time", "datetime"):
@@ -109,9 +109,10 @@ def initial_text(field: Field) -> str:
     return field.default if isinstance(field.default, str) else json.dumps(field.default)
 
 
-def _options(field: Field) -> b.Block:
+def _options(field: Field, words: Words) -> b.Block:
     if field.kind == "boolean":
-        options = [_option("true", "Yes", ""), _option("false", "No", "")]
+        yes, no = words("form.yes"), words("form.no")
+        options = [_option("true", yes, ""), _option("false", no, "")]
         initial = [options[not field.default]] if isinstance(field.default, bool) else []
         return _single(options, initial)
     options = [

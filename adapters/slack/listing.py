@@ -27,7 +27,8 @@ def home(listing: Listing, decided: Sequence[Card], words: Words, page: int = 0)
     """The whole Home tab of one person."""
     found = _list(listing, words, page, ON_A_PAGE)
     if decided:
-        found.append({"type": "divider"})
+        if found[-1]["type"] != "divider":
+            found.append({"type": "divider"})
         found.append(b.header(words("inbox.decided")))
         found += [_decided(card) for card in decided[:10]]
     found.append(b.context(b.plain(words("inbox.help"))))
@@ -40,7 +41,7 @@ def modal(listing: Listing, words: Words, page: int = 0) -> b.Block:
         "type": "modal",
         "callback_id": LIST,
         "title": b.plain(words("inbox.title"), 24),
-        "close": b.plain(words("inbox.close"), 24),
+        "close": b.plain(words("slack.close"), 24),
         "private_metadata": json.dumps({"page": page}),
         "blocks": _list(listing, words, page, ON_A_PAGE),
     }
@@ -60,15 +61,15 @@ def message(listing: Listing, words: Words) -> Message:
 
 def details(card: Card, words: Words) -> Message:
     """One request as a message that one person sees, with the way to answer it."""
-    found = about(card)
+    found = about(card, words)
     if card.state == "open":
         found.append({"type": "actions", "elements": [_review(card, words)]})
     return Message(b.spoken(card.title, 3000), found)
 
 
-def about(card: Card) -> list[b.Block]:
+def about(card: Card, words: Words) -> list[b.Block]:
     """A request in full, above the form that answers it: at most eight blocks."""
-    found = [b.section(card.title, _TITLE)]
+    found: list[b.Block] = [{"type": "section", "text": _title(card)}]
     if card.body.strip() and card.body.strip() != card.title.strip():
         found.append(b.section(card.body, 2000))
     if card.outcome:
@@ -79,7 +80,7 @@ def about(card: Card) -> list[b.Block]:
     if card.discussion:
         lines = "\n".join(f"{said.label}: {said.value}" for said in card.discussion)
         found.append(b.section(lines, 1500))
-    found.append(b.context(*_small_print(card)))
+    found.append(b.context(*_small_print(card, words)))
     return found
 
 
@@ -113,10 +114,15 @@ def _pager(words: Words, page: int, pages: int) -> list[b.Block]:
 
 
 def _item(card: Card, words: Words) -> list[b.Block]:
+    row: b.Block = {"type": "section", "text": _title(card), "accessory": _review(card, words)}
+    asked = card.facts[0] if card.facts else None
+    who = [b.plain(f"{asked.label}: {asked.value}", 200)] if asked is not None else []
+    return [row, b.context(*who, *_small_print(card, words)), {"type": "divider"}]
+
+
+def _title(card: Card) -> b.Block:
     title = " ".join(b.clean(card.title).split())
-    shown = b.mrkdwn(f"*{b.unformatted(b.cut(title, _TITLE)) or '–'}*")
-    row: b.Block = {"type": "section", "text": shown, "accessory": _review(card, words)}
-    return [row, b.context(*_small_print(card)), {"type": "divider"}]
+    return b.mrkdwn(f"*{b.unformatted(b.cut(title, _TITLE)) or '–'}*")
 
 
 def _review(card: Card, words: Words) -> b.Block:
@@ -127,15 +133,12 @@ def _review(card: Card, words: Words) -> b.Block:
     return found
 
 
-def _small_print(card: Card) -> list[b.Block]:
+def _small_print(card: Card, words: Words) -> list[b.Block]:
     found: list[b.Block] = []
     if card.progress and card.state == "open":
         found.append(b.plain(card.progress, 300))
-    who = next((fact for fact in card.facts), None)
-    if who is not None and card.state == "open":
-        found.append(b.plain(f"{who.label}: {who.value}", 200))
     if card.deadline is not None and card.state == "open":
-        found.append(b.mrkdwn(f"⏳ {b.moment(card.deadline)}"))
+        found.append(b.mrkdwn(words("slack.open_until", moment=b.moment(card.deadline))))
     found.append(b.plain(card.reference or card.interrupt_id[-8:], 100))
     return found
 

@@ -18,7 +18,6 @@ BOT_SCOPES: Final[dict[str, str]] = {
     "groups:read": "whether the app is in a private channel",
     "im:history": "answers in direct messages",
     "im:write": "opens direct messages",
-    "team:read": "what a workspace is called",
     "usergroups:read": "who is in a user group that a request names",
     "users:read": "names, guests, deactivated accounts, time zones and languages",
     "users:read.email": "knows somebody by their confirmed address",
@@ -35,6 +34,33 @@ BOT_EVENTS: Final[dict[str, str]] = {
     "tokens_revoked": "the token is over",
     "user_change": "somebody was deactivated, or has another address",
 }
+_READ: Final = ("channels:read", "groups:read")
+_HISTORY: Final = ("channels:history", "groups:history", "im:history")
+METHODS: Final[dict[str, tuple[str, ...]]] = {
+    "apps.connections.open": (),  # by the app-level token, which has connections:write
+    "auth.revoke": (),
+    "auth.teams.list": (),
+    "auth.test": (),
+    "chat.postEphemeral": ("chat:write",),
+    "chat.postMessage": ("chat:write",),
+    "chat.update": ("chat:write",),
+    "conversations.history": _HISTORY,
+    "conversations.info": _READ,
+    "conversations.list": _READ,
+    "conversations.open": ("im:write",),
+    "conversations.replies": _HISTORY,
+    "oauth.v2.access": (),
+    "usergroups.list": ("usergroups:read",),
+    "usergroups.users.list": ("usergroups:read",),
+    "users.info": ("users:read",),
+    "users.lookupByEmail": ("users:read.email", "users:read"),
+    "views.open": (),
+    "views.publish": (),
+    "views.push": (),
+    "views.update": (),
+}
+"""Every Web API method that is called, with the scopes that Slack asks for it."""
+
 EVENTS_PATH: Final = "/slack/events"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"
 COMMAND: Final = "/sayso"

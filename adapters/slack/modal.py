@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from adapters.languages.catalogue import ENGLISH, Words
 from adapters.slack import blocks as b
 from adapters.slack import inputs
 from adapters.views import Field, Form
@@ -65,53 +66,59 @@ class Binding:
         return cls(interrupt_id, action, version, channel, thread, confirmed)
 
 
-def unfit(form: Form) -> str:
+def unfit(form: Form, words: Words = ENGLISH) -> str:
     """Empty when a modal can hold `form`, else one sentence that says why not."""
     if form.web_only:
         return form.web_only
     if 2 * len(form.fields) > _BLOCKS and _count(form) > _BLOCKS:
-        return "This form has more fields than Slack can show."
+        return words("slack.too_many_fields")
     for field in form.fields:
         if field.kind in ("choice", "choices") and not 0 < len(field.choices) <= _OPTIONS:
-            return f"“{b.cut(field.label, 60)}” has more choices than Slack can show."
+            return words("slack.too_many_choices", field=b.cut(field.label, 60))
         if field.kind in _TEXTS and (field.min_length or 0) > inputs.INPUT:
-            return f"“{b.cut(field.label, 60)}” asks for a longer text than Slack can take."
+            return words("slack.asks_too_long", field=b.cut(field.label, 60))
         if field.kind in _TEXTS and b.cost(inputs.initial_text(field)) > inputs.INPUT:
-            return f"“{b.cut(field.label, 60)}” holds a longer text than Slack can show."
-    if len(json.dumps(_fields(form)).encode()) > _VIEW:
-        return "This form is larger than Slack can show."
+            return words("slack.holds_too_long", field=b.cut(field.label, 60))
+    if len(json.dumps(_fields(form, words)).encode()) > _VIEW:
+        return words("slack.too_large")
     return ""
 
 
-def form_view(form: Form, binding: Binding) -> dict[str, Any]:
+def form_view(form: Form, binding: Binding, words: Words = ENGLISH) -> dict[str, Any]:
     """The modal that asks `form`. The form must not be `unfit`."""
     found: list[b.Block] = [b.section(form.intro)] if form.intro.strip() else []
-    found += _fields(form)
+    found += _fields(form, words)
     if not found:
-        found = [b.section("Nothing to fill in: press the button to confirm.")]
+        found = [b.section(words("slack.nothing_to_fill"))]
     return {
         **_frame(form.title, binding, found),
         "submit": b.plain(form.submit, 24),
-        "close": b.plain("Cancel", 24),
+        "close": b.plain(words("slack.cancel"), 24),
     }
 
 
-def loading_view(binding: Binding) -> dict[str, Any]:
+def loading_view(binding: Binding, words: Words = ENGLISH) -> dict[str, Any]:
     """Opened at once, because the trigger lives three seconds; replaced when the form is ready."""
-    return _frame("One moment", binding, [b.section("Loading…")])
+    return _frame(words("slack.one_moment"), binding, [b.section(words("slack.loading"))])
 
 
 def notice_view(
-    title: str, sentence: str, binding: Binding, *, link: str = "", kept: str = ""
+    title: str,
+    sentence: str,
+    binding: Binding,
+    *,
+    link: str = "",
+    kept: str = "",
+    words: Words = ENGLISH,
 ) -> dict[str, Any]:
     """A modal that only tells. `kept` is what the person had typed, shown so that it isn't lost."""
     found = [b.section(sentence)]
     if kept:
-        found += [b.context(b.plain("What you entered, to copy:")), b.section(kept)]
+        found += [b.context(b.plain(words("slack.typed"))), b.section(kept)]
     if link:
-        element = b.button("Open on the web", LINK_ACTION, url=link, style="primary")
+        element = b.button(words("slack.open_on_web"), LINK_ACTION, url=link, style="primary")
         found.append({"type": "actions", "elements": [element]})
-    return {**_frame(title, binding, found), "close": b.plain("Close", 24)}
+    return {**_frame(title, binding, found), "close": b.plain(words("slack.close"), 24)}
 
 
 def block_of(form: Form, field_id: str) -> str:
@@ -196,18 +203,18 @@ def _frame(title: str, binding: Binding, found: list[b.Block]) -> dict[str, Any]
     }
 
 
-def _fields(form: Form) -> list[b.Block]:
+def _fields(form: Form, words: Words) -> list[b.Block]:
     found: list[b.Block] = []
     last = ""
     for field in form.fields:
         if field.group and field.group != last:
             found.append(b.header(field.group))
         last = field.group
-        found.append(_input(form, field))
+        found.append(_input(form, field, words))
     return found
 
 
-def _input(form: Form, field: Field) -> b.Block:
+def _input(form: Form, field: Field, words: Words) -> b.Block:
     if field.kind == "constant":
         return b.section(f"{field.label}: {json.dumps(field.default, ensure_ascii=False)}", 500)
     found: b.Block = {
@@ -215,9 +222,9 @@ def _input(form: Form, field: Field) -> b.Block:
         "block_id": block_of(form, field.id),
         "label": b.plain(field.label, _LABEL),
         "optional": not field.required,
-        "element": {"action_id": inputs.VALUE, **inputs.element(field)},
+        "element": {"action_id": inputs.VALUE, **inputs.element(field, words)},
     }
-    own = "" if field.picker else inputs.HINTS.get(field.kind, "")
+    own = "" if field.picker else inputs.hint(field, words)
     hint = " ".join(part for part in (field.hint, own) if part)
     if hint:
         found["hint"] = b.plain(hint, 300)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from adapters.channel import Intake
 from adapters.inbox import Inbox
-from adapters.languages.catalogue import Words, words_of
+from adapters.languages.catalogue import Words
 from adapters.slack import blocks as b
 from adapters.slack import listing, modal, receive, review
 from adapters.slack.client import SlackClient, SlackFailed
@@ -55,7 +55,8 @@ class Opening:
         """What waits for this person."""
 
         async def make(words: Words) -> b.Block:
-            return listing.modal(await self._inbox.waiting(person), words)
+            who = await self._viewers.person(person)
+            return listing.modal(await self._inbox.waiting(who), words)
 
         await self._open(body, make)
 
@@ -71,14 +72,15 @@ class Opening:
             asked = [c for c in waiting.cards if any(a.id == "ask" for a in c.actions)]
             if not asked:
                 sentence = words("inbox.nothing_to_ask")
-                return modal.notice_view(words("action.ask"), sentence, _EMPTY)
+                return modal.notice_view(words("action.ask"), sentence, _EMPTY, words=words)
             return review.ask_view(tuple(asked), text, words)
 
         await self._open(body, make)
 
     async def turn_page(self, view: Mapping[str, Any], person: Person, page: int) -> None:
         """Another page of the list in a modal."""
-        words = words_of(await self._viewers.locale(_user(person)))
+        person = await self._viewers.person(person)
+        words = await self._viewers.words(_user(person))
         try:
             shown = listing.modal(await self._inbox.waiting(person), words, page)
         except (Refusal, StoreUnavailable):
@@ -93,7 +95,7 @@ class Opening:
         method = "views.push" if inside else "views.open"
         arguments = {
             "trigger_id": receive.text_of(body, "trigger_id"),
-            "view": modal.loading_view(_EMPTY),
+            "view": modal.loading_view(_EMPTY, self._viewers.known(_user_of(body))),
         }
         try:
             opened = await self._client.call(method, arguments)
@@ -101,7 +103,7 @@ class Opening:
             _log.warning("slack: a view could not be opened: %s", failure.reason)
             return
         view_id = str(opened["view"]["id"])
-        words = words_of(await self._viewers.locale(_user_of(body)))
+        words = await self._viewers.words(_user_of(body))
         try:
             view = await make(words)
         except (Refusal, StoreUnavailable):
@@ -121,6 +123,7 @@ class Opening:
     async def _review(self, interrupt_id: str, person: Person, words: Words) -> b.Block:
         """The request for this person, or a sentence. Whether they may see it is looked up again: a list
         may be hours old."""
+        person = await self._viewers.person(person)
         seen = await self._inbox.find(interrupt_id, person) if interrupt_id else None
         card = await self._intake.look(interrupt_id, person) if seen is not None else None
         if card is None:
@@ -128,7 +131,7 @@ class Opening:
         if card.state != "open":
             sentence = card.outcome or words("slack.changed")
             title = words("slack.already_closed")
-            return modal.notice_view(title, sentence, _EMPTY, link=card.link)
+            return modal.notice_view(title, sentence, _EMPTY, link=card.link, words=words)
         binding = Binding(card.interrupt_id, review.ACTION, card.version)
         if card.kind == "approval":
             return review.view(card, binding, words)
@@ -137,19 +140,20 @@ class Opening:
     def _form(self, card: Card, words: Words) -> b.Block:
         form = self._intake.form(card, "answer")
         binding = Binding(card.interrupt_id, "answer", card.version)
-        why = modal.unfit(form) if form is not None else words("slack.changed")
+        why = modal.unfit(form, words) if form is not None else words("slack.changed")
         if form is None or why:
             sentence = words("slack.on_the_web", reason=why)
-            return modal.notice_view(words("slack.open_form"), sentence, binding, link=card.link)
-        drawn = modal.form_view(form, binding)
-        top = listing.with_link(listing.about(card), words("inbox.open_web"), card.link)
+            title = words("slack.open_form")
+            return modal.notice_view(title, sentence, binding, link=card.link, words=words)
+        drawn = modal.form_view(form, binding, words)
+        top = listing.with_link(listing.about(card, words), words("slack.open_on_web"), card.link)
         if len(top) + len(drawn["blocks"]) <= _BLOCKS:
             drawn["blocks"] = [*top, *drawn["blocks"]]
         return drawn
 
 
 def _sorry(words: Words, sentence: str) -> b.Block:
-    return modal.notice_view(words("slack.not_available"), sentence, _EMPTY)
+    return modal.notice_view(words("slack.not_available"), sentence, _EMPTY, words=words)
 
 
 def _user(person: Person) -> str:

@@ -74,8 +74,8 @@ def message(reminder: Reminder) -> Message:
     until = b.moment(card.deadline) if card.deadline is not None else ""
     said = words("reminder.open", title=title, moment=until)
     line = f"{mentions} {said}".strip() if mentions else said
-    found: list[b.Block] = [{"type": "section", "text": b.mrkdwn(f"⏰ {line}")}]
+    found: list[b.Block] = [{"type": "section", "text": b.mrkdwn(line)}]
     small = [text for text in (card.progress, card.at_deadline) if text]
     if small:
         found.append(b.context(*(b.plain(text, 300) for text in small)))
-    return Message(f"⏰ {line}", found)
+    return Message(line, found)

@@ -146,7 +146,7 @@ def _discussion(view: Card) -> list[b.Block]:
     """What was asked about it lately. The whole of it stands in the thread."""
     if not view.discussion:
         return []
-    lines = (f"💬 {b.cut(said.label, 80)}: {b.cut(said.value, 200)}" for said in view.discussion)
+    lines = (f"{b.cut(said.label, 80)}: {b.cut(said.value, 200)}" for said in view.discussion)
     return [b.section("\n".join(lines), DISCUSSION)]
 
 
@@ -178,7 +178,7 @@ def _actions(view: Card, link: str, words: Words) -> list[b.Block]:
     found: list[b.Block] = []
     web_only = ""
     if view.state == "open":
-        web_only = unfit(view.form) if view.form is not None else ""
+        web_only = unfit(view.form, words) if view.form is not None else ""
         short = choices.quick(view)
         for action in view.actions:
             if action.needs == "answers" and short is not None:

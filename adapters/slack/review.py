@@ -51,8 +51,8 @@ def form_of(card: Card, words: Words) -> Form:
 def view(card: Card, binding: Binding, words: Words) -> b.Block:
     """The modal of an approval that was opened from a list."""
     form = form_of(card, words)
-    drawn = modal.form_view(form, binding)
-    top = with_link(about(card), words("inbox.open_web"), card.link)
+    drawn = modal.form_view(form, binding, words)
+    top = with_link(about(card, words), words("slack.open_on_web"), card.link)
     return {**drawn, "callback_id": REVIEW_FORM, "blocks": [*top, *drawn["blocks"]]}
 
 
@@ -81,7 +81,7 @@ def ask_view(cards: tuple[Card, ...], text: str, words: Words) -> b.Block:
     """The modal of the message shortcut: about which request, and the question. The requests' ids are
     in its metadata, so that a list that changed meanwhile changes nothing."""
     shown, metadata = _fitting(cards)
-    drawn = modal.form_view(ask_form(shown, text, words), Binding("", "ask", 0))
+    drawn = modal.form_view(ask_form(shown, text, words), Binding("", "ask", 0), words)
     return {**drawn, "callback_id": ASK_FORM, "private_metadata": metadata}
 
 

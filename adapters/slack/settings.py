@@ -38,7 +38,7 @@ class SlackSettings:
     socket_check: float = 5.0  # how often the socket's health is looked at
     socket_connections: int = 2  # while one is refreshed the other takes over
     socket_concurrency: int = 64  # envelopes handled at once
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     drain: float = 3.0  # how long stop waits for what is in flight: Slack's own patience
 
     def __post_init__(self) -> None:
@@ -59,6 +59,8 @@ class SlackSettings:
                 "Slack can't reach this gateway: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN"
                 " (Socket Mode)"
             )
+        if self.client_id and not (self.public_url.startswith("https://") or self.is_loopback):
+            raise ValueError("Slack sends people back to an https address: set http.public_url")
         url = urlsplit(self.api_url)
         if url.scheme != "https" and not (url.scheme == "http" and self.is_loopback):
             raise ValueError("the Slack API URL must be https (http only on loopback)")

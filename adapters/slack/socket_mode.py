@@ -21,10 +21,12 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
 
 from adapters.slack.client import SlackClient, quiet_logger
 from adapters.slack.inflight import InFlight
 from adapters.slack.settings import SlackSettings
+from adapters.slack.shapes import flaw
 
 _log = logging.getLogger(__name__)
 
@@ -129,6 +131,11 @@ class SocketMode:
             self._inflight.start(self._handle(socket, request))
 
     async def _handle(self, socket: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        if found := flaw(request.payload):
+            # Here nobody can be told 400, and what is not acknowledged stalls or comes again.
+            _log.warning("slack: took no notice of an envelope: %s", found)
+            await socket.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+            return
         async with self._slots:
             answer = await run_async_bolt_app(self._bolt, request)
             await send_async_response(socket, request, answer, time())

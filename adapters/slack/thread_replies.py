@@ -36,11 +36,11 @@ class CardThreads:
             interrupt_id = await self._places.at(said.place.channel, said.place.thread)
             if not interrupt_id:
                 return None
-            person = replace(said.person, name=name)
+            person = await self._viewers.person(replace(said.person, name=name))
             card = await self._intake.look(interrupt_id, person)
             if card is None or card.state != "open":
                 return None
-            words = words_of(await self._viewers.locale(said.place.user))
+            words = await self._viewers.words(said.place.user)
             return await self._taken(card, replace(said, person=person), words)
         except Refusal as refusal:
             return Receipt(False, refusal.message, refusal.code)
@@ -55,13 +55,13 @@ class CardThreads:
             return ""
         if not counted:
             return ""
-        words = words_of(await self._viewers.locale(change.place.user))
+        words = await self._viewers.words(change.place.user)
         return words("thread.deleted" if change.deleted else "thread.edited")
 
     async def _taken(self, card: Card, said: receive.Said, words: Words) -> Receipt | None:
         field = choices.spoken(card)
         if field is not None and card.form is not None:
-            value, problems = read_values(card.form, {field.id: said.text})
+            value, problems = read_values(card.form, {field.id: said.text}, words)
             if problems:
                 return Receipt(False, " ".join(problems.values()), "validation_error")
             return await self._answer(card, said, "answer", value)

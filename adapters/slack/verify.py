@@ -13,8 +13,10 @@ import hmac
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs
+
+from adapters.slack.shapes import flaw
 
 MAX_BODY: Final = 2 * 1024 * 1024
 """Bytes. A form-encoded view of 250 kB grows to three times its size; this leaves room and no
@@ -43,8 +45,9 @@ class Verifier:
         self._secrets = tuple(secret.encode() for secret in secrets)
         self.refused: Counter[str] = Counter()
 
-    def check(self, headers: Mapping[str, str], body: bytes, now: float) -> None:
-        """Return when the request is Slack's and sane; `now` is Unix time in seconds.
+    def check(self, headers: Mapping[str, str], body: bytes, now: float) -> dict[str, Any]:
+        """The payload of a request that is Slack's and sane; `now` is Unix time in seconds. A form without
+        one (a command) is its members.
 
         Raises `SlackRequestRefused`. Header names are compared as `headers` compares them, so pass
         a case-insensitive mapping.
@@ -52,7 +55,7 @@ class Verifier:
         try:
             self._check_size(body)
             self._check_signature(headers, body, now)
-            _check_shape(headers.get("Content-Type", ""), body)
+            return _payload(headers.get("Content-Type", ""), body)
         except SlackRequestRefused as refusal:
             self.refused[refusal.reason] += 1
             raise
@@ -86,10 +89,8 @@ class Verifier:
             raise SlackRequestRefused(401, "signature does not match")
 
 
-def _check_shape(content_type: str, body: bytes) -> None:
-    """Refuse what would make a later parser raise: wrong encoding, no JSON object, nesting
-    bombs.
-    """
+def _payload(content_type: str, body: bytes) -> dict[str, Any]:
+    """Refuses what would make a later reader raise: wrong encoding, no JSON object, nesting bombs."""
     try:
         text = body.decode("utf-8")
         if content_type.partition(";")[0].strip().lower() == "application/json":
@@ -98,8 +99,12 @@ def _check_shape(content_type: str, body: bytes) -> None:
             raise SlackRequestRefused(400, "JSON body without its content type")
         else:
             form = parse_qs(text, keep_blank_values=True, max_num_fields=64, errors="strict")
-            payload = json.loads(form["payload"][0]) if "payload" in form else {}
+            members = {name: values[0] for name, values in form.items()}
+            payload = json.loads(members["payload"]) if "payload" in members else members
     except (ValueError, RecursionError) as error:
         raise SlackRequestRefused(400, "body malformed") from error
     if not isinstance(payload, dict):
         raise SlackRequestRefused(400, "body malformed")
+    if found := flaw(payload):
+        raise SlackRequestRefused(400, found)
+    return payload

@@ -9,11 +9,12 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from adapters.languages.catalogue import closest
+from adapters.languages.catalogue import Words, closest, words_of
 from adapters.slack.client import SlackClient, SlackFailed
+from adapters.views import Person
 
 _KEPT: Final = 10_000
 _SECONDS: Final = 6 * 3600.0
@@ -51,6 +52,23 @@ class Viewers:
         except TimeoutError:
             return self._default
         return closest(viewer.locale) or self._default
+
+    def known(self, user: str) -> Words:
+        """The words for somebody as far as is known already: nothing is asked, for a click can't wait."""
+        known = self._known.get(user)
+        return words_of(closest(known[1].locale if known else "") or self._default)
+
+    async def words(self, user: str) -> Words:
+        """The words for somebody. Never raises, and waits a second at the most."""
+        return words_of(await self.locale(user))
+
+    async def person(self, person: Person) -> Person:
+        """The same person with their language and zone, for what is drawn for them alone."""
+        try:
+            viewer = await asyncio.wait_for(self.of(person.id.rpartition("/")[2]), _PATIENCE)
+        except TimeoutError:
+            return person
+        return replace(person, locale=viewer.locale, zone=viewer.zone)
 
     async def of(self, user: str) -> Viewer:
         """What Slack says of them; an empty one when it can't. Never raises."""

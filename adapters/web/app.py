@@ -1,9 +1,9 @@
 """The answer page under `/a/{handle}`: a GET draws, a POST decides.
 
 Mail gateways, chat previews and virus scanners open every link they see, some with a real browser.
-So a GET (or HEAD) changes nothing, however often it comes; the page runs no script and has no
-button that presses itself; and a POST counts only with a nonce of a page that was drawn for this
-browser, the cookie that belongs to it, and an origin that is ours.
+So a GET (or HEAD) changes nothing, however often it comes; the page has no button that presses
+itself; and a POST counts only with a nonce of a page that was drawn for this browser, the cookie
+that belongs to it, an origin that is ours, and the sign of a person's press (`press.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from adapters.languages.catalogue import MAX_HINT, Words, words_of
 from adapters.views import Card, Form, Receipt
 from adapters.web import pages, receive, render
 from adapters.web.nonces import NOTE_MAX_AGE, FormSeal, NonceRefused, browser_cookie
+from adapters.web.offers import look_up
+from adapters.web.press import pressed, signs_of
 from adapters.web.settings import WebSettings
 from schemas.errors import STATUS, Refusal
 
@@ -85,7 +87,7 @@ class WebChannel:
         card = await self._card(visitor)
         sealed = request.cookies.get(self._note_cookie, "")
         note = self._seal.read_note(sealed, visitor.handle)
-        return self._page(request, visitor, self._draw(visitor, card, notice=note))
+        return self._page(request, visitor, await self._draw(visitor, card, notice=note))
 
     async def _post(self, request: web.Request) -> web.Response:
         if not self._from_our_page(request):
@@ -101,11 +103,17 @@ class WebChannel:
             drawn = self._seal.open(submission.nonce, visitor.handle, cookie)
         except NonceRefused as refused:
             notice = words(f"page.again_{refused.why}")
-            return self._again(request, visitor, card, submission, 403, notice=notice)
+            return await self._again(request, visitor, card, submission, 403, notice=notice)
+        if submission.find and card.state == "open":
+            return await self._found(request, visitor, card, submission)
+        if not pressed(signs_of(request.headers), submission.press):
+            log.info("web.not_pressed", interrupt=visitor.interrupt_id)
+            notice = words("page.again_pressed")
+            return await self._again(request, visitor, card, submission, 403, notice=notice)
         action = next((one for one in card.actions if one.id == submission.action), None)
         if action is None and card.state == "open":
             notice = words("page.choice_gone")
-            return self._again(request, visitor, card, submission, 409, notice=notice)
+            return await self._again(request, visitor, card, submission, 409, notice=notice)
         read = receive.read_response(
             submission,
             visitor=visitor,
@@ -116,7 +124,7 @@ class WebChannel:
             words=words,
         )
         if read.response is None:
-            return self._again(
+            return await self._again(
                 request, visitor, card, submission, FIELD_ERRORS_STATUS, errors=read.errors
             )
         receipt = await self._intake.answer(read.response)
@@ -139,7 +147,7 @@ class WebChannel:
         now = receipt.card or await self._intake.look(visitor.interrupt_id, visitor.person) or card
         if receipt.field_errors:
             status = FIELD_ERRORS_STATUS
-        return self._again(
+        return await self._again(
             request,
             visitor,
             now,
@@ -149,7 +157,15 @@ class WebChannel:
             errors=receipt.field_errors,
         )
 
-    def _again(
+    async def _found(
+        self, request: web.Request, visitor: Visitor, card: Card, submission: receive.Submission
+    ) -> web.Response:
+        """The page with what a picker's search found, and all that was typed. It answers nothing."""
+        typed = pages.Typed(submission.action, submission.values)
+        page = await self._draw(visitor, card, submission, typed=typed)
+        return self._page(request, visitor, page)
+
+    async def _again(
         self,
         request: web.Request,
         visitor: Visitor,
@@ -163,12 +179,13 @@ class WebChannel:
         """The page once more with what was typed; how it ended, when it has ended."""
         if card.state != "open":
             status = 410 if card.state == "expired" else 409
-            return self._page(request, visitor, self._draw(visitor, card, status=status))
+            return self._page(request, visitor, await self._draw(visitor, card, status=status))
         if errors and not notice:
             notice = words_of(card.reader.locale)("page.marked")
-        page = self._draw(
+        page = await self._draw(
             visitor,
             card,
+            submission,
             notice=notice,
             alert=True,
             typed=pages.Typed(submission.action, submission.values, errors or {}),
@@ -176,15 +193,24 @@ class WebChannel:
         )
         return self._page(request, visitor, page)
 
-    def _draw(self, visitor: Visitor, card: Card, **page: Any) -> pages.CardPage:
+    async def _draw(
+        self,
+        visitor: Visitor,
+        card: Card,
+        submission: receive.Submission | None = None,
+        **page: Any,
+    ) -> pages.CardPage:
         forms: dict[str, Form | None] = {
             one.id: self._intake.form(card, one.id) for one in card.actions
         }
+        where = (submission.action, submission.queries) if submission is not None else ("", {})
+        offers = await look_up(self._intake, visitor, forms, *where)
         return pages.card_page(
             card,
             reader=visitor.person.name,
             may_answer=visitor.may_answer,
             forms=forms,
+            offers=offers,
             **page,
         )
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from adapters.languages.catalogue import Words
-from adapters.views import Field
+from adapters.views import Choice, Field
 
 MAX_RADIOS: Final = 7
 """Choices that are shown side by side; more go into a drop-down list."""
@@ -55,6 +55,8 @@ class Control:
     options: tuple[Option, ...]
     group: str
     error: str
+    query: str = ""
+    box: str = "radio"
 
     @property
     def described_by(self) -> str:
@@ -64,12 +66,21 @@ class Control:
 
 
 def control(
-    field: Field, *, scope: str, posted: list[str], words: Words, error: str = ""
+    field: Field,
+    *,
+    scope: str,
+    posted: list[str],
+    words: Words,
+    error: str = "",
+    offered: tuple[tuple[Choice, ...], str] = ((), ""),
 ) -> Control:
     """The control of a field. `scope` keeps ids of several forms on one page apart.
 
     `posted` is what the control would post as it stands: the default, or what was typed before.
+    `offered` is what a picker's search found, and the search.
     """
+    if field.picker:
+        posted = [line for text in posted for line in text.split("\n") if line]
     return Control(
         id=f"{scope}-{field.id}",
         name=f"v.{field.id}",
@@ -81,13 +92,33 @@ def control(
         hint=_hint(field, words),
         placeholder=field.placeholder,
         text=_constant(field.default) if field.kind == "constant" else "".join(posted[:1]),
-        options=_options(field, frozenset(posted), words),
+        options=(
+            _offered(offered[0], posted)
+            if field.picker
+            else _options(field, frozenset(posted), words)
+        ),
         group=field.group,
         error=error,
+        query=offered[1],
+        box="checkbox" if field.kind == "list" else "radio",
     )
 
 
+def _offered(choices: tuple[Choice, ...], picked: list[str]) -> tuple[Option, ...]:
+    """What was picked, and behind it what the search found."""
+    labels = {str(one.value): one for one in choices}
+    first = [Option(one, labels[one].label if one in labels else one, "", True) for one in picked]
+    rest = [
+        Option(name, one.label, one.description, False)
+        for name, one in labels.items()
+        if name not in picked
+    ]
+    return (*first, *rest)
+
+
 def _widget(field: Field) -> str:
+    if field.picker:
+        return "picker"
     match field.kind:
         case "longtext" | "list":
             return "textarea"

@@ -12,6 +12,7 @@ from adapters.languages.catalogue import ENGLISH, Words, words_of
 from adapters.texts import moment_words, utc_iso
 from adapters.views import Action, Card, Form, Reader
 from adapters.web.fields import Control, as_posted, control
+from adapters.web.offers import Offers
 from adapters.web.receive import CONFIRMED
 
 MAX_EVIDENCE: Final = 50_000
@@ -119,6 +120,9 @@ def problem_page(code: str, status: int, words: Words = ENGLISH) -> Problem:
     )
 
 
+_NO_OFFERS: Final = Offers()
+
+
 def card_page(
     card: Card,
     *,
@@ -129,6 +133,7 @@ def card_page(
     alert: bool = False,
     typed: Typed | None = None,
     status: int | None = None,
+    offers: Offers = _NO_OFFERS,
 ) -> CardPage:
     """The page that shows `card`.
 
@@ -140,7 +145,7 @@ def card_page(
     sections: tuple[Section, ...] = ()
     if card.state == "open" and may_answer:
         sections = tuple(
-            _section(one, (forms or {}).get(one.id), typed, words) for one in card.actions
+            _section(one, (forms or {}).get(one.id), typed, words, offers) for one in card.actions
         )
     if card.state == "open" and not may_answer and not notice:
         notice = words("page.read_only")
@@ -167,9 +172,11 @@ def moment(at: datetime | None, reader: Reader) -> Moment | None:
     return None if at is None else Moment(iso=utc_iso(at), text=moment_words(at, reader))
 
 
-def _section(action: Action, form: Form | None, typed: Typed | None, words: Words) -> Section:
+def _section(
+    action: Action, form: Form | None, typed: Typed | None, words: Words, offers: Offers
+) -> Section:
     back = typed if typed is not None and typed.action == action.id else None
-    controls = () if form is None else _controls(form, action.id, back, words)
+    controls = () if form is None else _controls(form, action.id, back, words, offers)
     layout: Literal["button", "fold", "form"] = "fold"
     if action.needs == "answers":
         layout = "form"
@@ -186,7 +193,9 @@ def _section(action: Action, form: Form | None, typed: Typed | None, words: Word
     )
 
 
-def _controls(form: Form, scope: str, back: Typed | None, words: Words) -> tuple[Control, ...]:
+def _controls(
+    form: Form, scope: str, back: Typed | None, words: Words, offers: Offers
+) -> tuple[Control, ...]:
     """The form's controls with what was typed in them, else with their defaults."""
     defaults = initial_values(form)
     return tuple(
@@ -200,6 +209,7 @@ def _controls(form: Form, scope: str, back: Typed | None, words: Words) -> tuple
             ),
             words=words,
             error="" if back is None else back.errors.get(each.id, ""),
+            offered=offers.of(scope, each.id),
         )
         for each in form.fields
     )

@@ -14,6 +14,8 @@ from adapters.channel import Response, Visitor
 from adapters.forms import read_values
 from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Action, Field, Form
+from adapters.web import press
+from adapters.web.offers import FIND, QUERY_PREFIX
 from adapters.web.settings import WebSettings, is_loopback
 
 MAX_BODY: Final = 256 * 1024
@@ -38,6 +40,9 @@ class Submission:
     nonce: str = field(repr=False)
     action: ActionId
     confirmed: bool = False
+    press: str = ""
+    find: str = ""
+    queries: dict[str, str] = field(default_factory=dict)
     values: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -65,10 +70,15 @@ def parse_submission(body: bytes) -> Submission:
         raise ValueError("the form is damaged") from None
     single: dict[str, str] = {}
     values: dict[str, list[str]] = {}
+    queries: dict[str, str] = {}
     for name, value in members:
         if name.startswith(_VALUE_PREFIX):
             # Browsers send line breaks as CRLF; in an answer a line ends as everywhere else.
             values.setdefault(name[len(_VALUE_PREFIX) :], []).append(value.replace("\r\n", "\n"))
+        elif name.startswith(QUERY_PREFIX):
+            queries[name[len(QUERY_PREFIX) :]] = value[:200]
+        elif name == press.FIELD:
+            single[name] = value or single.get(name, "")
         elif single.setdefault(name, value) != value:
             raise ValueError("the form says two things at once")
     if single.get("action") not in _ACTIONS:
@@ -77,6 +87,9 @@ def parse_submission(body: bytes) -> Submission:
         nonce=single.get("nonce", ""),
         action=cast(ActionId, single["action"]),
         confirmed=single.get(CONFIRMED) == "yes",
+        press=single.get(press.FIELD, ""),
+        find=single.get(FIND, ""),
+        queries=queries,
         values=values,
     )
 
@@ -156,6 +169,8 @@ def dedupe_key(nonce_id: str, submission: Submission) -> str:
 def _raw(each: Field, posted: list[str]) -> str | list[str]:
     if each.kind == "choices":
         return posted
+    if each.picker and each.kind == "list":
+        return "\n".join(posted)
     value = posted[0]
     if each.kind == "datetime" and _LOCAL_MINUTE.fullmatch(value):
         # The browser's control knows no zone; its label says that UTC is meant.

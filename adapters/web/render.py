@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from adapters.texts import visible
+from adapters.web import press
 from adapters.web.fields import Control
 from adapters.web.pages import CardPage, Problem
 from adapters.web.receive import CONFIRMED
@@ -38,17 +39,21 @@ _ENVIRONMENT.filters["groupby_adjacent"] = adjacent_groups
 # The text of our own style sheet, no one else's; the policy below allows exactly these bytes.
 _ENVIRONMENT.globals["css"] = Markup(_CSS)  # noqa: S704
 _ENVIRONMENT.globals["confirmed"] = CONFIRMED
+_ENVIRONMENT.globals["press"] = press
+_ENVIRONMENT.globals["script"] = Markup(press.SCRIPT)  # noqa: S704 - ours, as the style sheet is
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
         "default-src 'none'",
         f"style-src 'sha256-{base64.b64encode(hashlib.sha256(_CSS.encode()).digest()).decode()}'",
+        f"script-src 'sha256-{press.SCRIPT_HASH}'",
         "form-action 'self'",
         "frame-ancestors 'none'",
         "base-uri 'none'",
     )
 )
-"""Nothing is loaded, nothing runs, nobody frames the page, and its forms go home."""
+"""Nothing is loaded, nothing runs but the one script that marks a press, nobody frames the page,
+and its forms go home."""
 
 HEADERS: Final = {
     "Cache-Control": "no-store",

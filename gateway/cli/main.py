@@ -14,7 +14,7 @@ from rich.console import Console
 
 from config.settings import Settings, SettingsError, load
 from gateway import logs
-from gateway.cli import api_keys, audit, db, hooks, keys, operate, slack
+from gateway.cli import api_keys, audit, db, hooks, keys, mail, operate, slack
 
 app = typer.Typer(
     name="sayso",
@@ -28,6 +28,7 @@ app.add_typer(api_keys.app, name="api-keys")
 app.add_typer(audit.app, name="audit")
 app.add_typer(hooks.app, name="hooks")
 app.add_typer(slack.app, name="slack")
+app.add_typer(mail.app, name="mail")
 app.add_typer(db.app, name="db")
 for command in (operate.doctor, operate.backup, operate.restore, operate.events):
     app.command()(command)

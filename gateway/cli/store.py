@@ -33,7 +33,14 @@ async def open_beside(settings: Settings, *, make: bool = False) -> AsyncIterato
     store = stores.postgres(settings)  # any number of processes may use this one
     await store.start_beside(make=make)
     try:
-        yield Beside(store.api_keys, store.feed, store.audit, store.shelf, store.documents)
+        yield Beside(
+            store.api_keys,
+            store.feed,
+            store.audit,
+            store.shelf,
+            store.documents,
+            store.log.interrupt,
+        )
     finally:
         await store.stop()
 

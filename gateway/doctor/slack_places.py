@@ -49,11 +49,10 @@ async def _channel(client: SlackClient, address: str, within: str) -> Finding:
         if user.get("deleted"):
             return fail("channel", f"{address} was deactivated", "Ask somebody else.")
         return ok("channel", f"{address} is {str(user.get('name', 'a person'))[:80]}")
-    found = await _by_name(client, within) if within.startswith("#") else None
-    if found is None:
-        if within.startswith("#"):
-            return fail("channel", f"{address} is not to be seen", ADVICE["channel_not_found"])
-        found = (await client.look("conversations.info", {"channel": within})).get("channel") or {}
+    channel = await _id_of(client, within) if within.startswith("#") else within
+    if not channel:
+        return fail("channel", f"{address} is not to be seen", ADVICE["channel_not_found"])
+    found = (await client.look("conversations.info", {"channel": channel})).get("channel") or {}
     if found.get("is_archived"):
         return fail("channel", f"{address} is archived", ADVICE["is_archived"])
     if not found.get("is_member") and not within.startswith("D"):
@@ -67,18 +66,18 @@ async def _channel(client: SlackClient, address: str, within: str) -> Finding:
     return ok("channel", f"{address} is there, and the bot is in it")
 
 
-async def _by_name(client: SlackClient, name: str) -> dict[str, Any] | None:
+async def _id_of(client: SlackClient, name: str) -> str:
     arguments: dict[str, Any] = {"types": "public_channel,private_channel", "limit": 1000}
     for _ in range(_PAGES):
         page = await client.look("conversations.list", arguments)
         for one in page.get("channels") or ():
             if f"#{one.get('name')}" == name:
-                return dict(one)
+                return str(one["id"])
         cursor = (page.get("response_metadata") or {}).get("next_cursor")
         if not cursor:
-            return None
+            break
         arguments["cursor"] = cursor
-    return None
+    return ""
 
 
 async def groups(client: SlackClient, settings: Settings) -> AsyncIterator[Finding]:

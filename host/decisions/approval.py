@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from host.decisions.capture import HIDDEN
 from host.decisions.eligibility import check_eligible
@@ -84,7 +85,11 @@ def read_action(interrupt: Interrupt, value: Any) -> ApprovalResume:
     try:
         return ApprovalResume.model_validate(value)
     except ValidationError as error:
-        found = problems(error)
+        # A member that is missing is named as Python names it; all of them are ours.
+        found = [
+            {**one, "path": [to_camel(p) if isinstance(p, str) else p for p in one["path"]]}
+            for one in problems(error)
+        ]
         raise Refusal(
             "validation_error", f"The answer is not complete: {found[0]['message']}.", errors=found
         ) from None
@@ -111,12 +116,16 @@ def vote(
     )
     events: list[NewEvent] = []
     data = interrupt.data
-    standing = {v.principal: v.action for v in interrupt.votes} | {principal.id: resume.action}
+    own = principal.names | {principal.id}
+    others = {v.principal: v.action for v in interrupt.votes if not v.is_of(own)}
+    standing = others | {principal.id: resume.action}
     counted = tally(data, standing)
     if counted.required > 1 or interrupt.votes:
         payload = {"nodeId": interrupt.node_id, "interruptId": interrupt.interrupt_id}
         payload |= {"action": resume.action}
-        events.append(NewEvent("sayso.vote-recorded", payload, interrupt.node_id, who))
+        spelled = sorted(principal.names - {principal.id})
+        record = who | ({"names": spelled} if spelled else {})
+        events.append(NewEvent("sayso.vote-recorded", payload, interrupt.node_id, record))
     decision = _decision(data, principal, resume.action, counted)
     if decision:
         by_votes = decision == "rejected" and counted.required > 1

@@ -128,8 +128,13 @@ def _requested(event: NewEvent, run_id: str, at: int) -> Interrupt:
 def _interrupt(interrupt: Interrupt, event: NewEvent, record: dict[str, Any], at: int) -> Interrupt:
     version = interrupt.version + 1
     if event.type == "sayso.vote-recorded":
-        vote = Vote(record["by"], record["name"], event.payload["action"], at)
-        others = tuple(v for v in interrupt.votes if v.principal != vote.principal)
+        own = {record["by"], *record.get("names", ())}
+        replaced = [v for v in interrupt.votes if v.is_of(own)]
+        others = tuple(v for v in interrupt.votes if v not in replaced)
+        # The names of the votes that this one replaces are this person's too.
+        own |= {name for v in replaced for name in (v.principal, *v.names)}
+        names = tuple(sorted(own - {record["by"]}))
+        vote = Vote(record["by"], record["name"], event.payload["action"], at, names)
         return replace(interrupt, votes=(*others, vote), version=version)
     if event.type == "sayso.question-asked":
         text = record.get("text", event.payload.get("text", ""))

@@ -13,9 +13,13 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from schemas.contracts import PICKER
+from schemas.errors import Refusal
 
 MOST: Final = 1000
 _DEEPEST: Final = 40
+_MOST_STEPS: Final = 20_000
+
+Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,44 +28,53 @@ class Pick:
 
     picker: str
     option: str
-    path: tuple[str | int, ...]
+    path: Path
 
 
 def picks(schema: Any, value: Any) -> list[Pick]:
-    """Every value under an annotated schema, each place once; at most `MOST`."""
-    found: dict[tuple[str, tuple[str | int, ...]], Pick] = {}
-    for one in _walk(schema, schema, value, (), 0):
-        if len(found) >= MOST:
-            break
-        found.setdefault((one.picker, one.path), one)
+    """Every value under an annotated schema, each place once.
+
+    Each subschema meets each place of the value once, whatever refers to it: a schema that refers to itself
+    costs no more than one that doesn't. Raises `Refusal` (`validation_error`) when there are more than `MOST`
+    picks or `_MOST_STEPS` meetings: what can't be checked is not taken.
+    """
+    found: dict[tuple[str, Path], Pick] = {}
+    waiting: list[tuple[Any, Any, Path]] = [(schema, value, ())]
+    met: set[tuple[int, Path]] = set()
+    while waiting:
+        if len(met) > _MOST_STEPS or len(found) > MOST:
+            raise Refusal("validation_error", "This answer has too many choices in it. Send fewer.")
+        node, there, path = waiting.pop()
+        if not isinstance(node, dict) or len(path) > _DEEPEST or (id(node), path) in met:
+            continue
+        met.add((id(node), path))
+        picker = node.get(PICKER)
+        if isinstance(picker, str) and isinstance(there, str):
+            found.setdefault((picker, path), Pick(picker, there, path))
+        waiting += reversed(list(_below(node, schema, there, path)))
     return list(found.values())
 
 
-def _walk(
-    schema: Any, root: Any, value: Any, path: tuple[str | int, ...], depth: int
-) -> Iterator[Pick]:
-    if not isinstance(schema, dict) or depth > _DEEPEST:
-        return
-    picker = schema.get(PICKER)
-    if isinstance(picker, str) and isinstance(value, str):
-        yield Pick(picker, value, path)
-    reference = schema.get("$ref")
+def _below(
+    node: dict[str, Any], root: Any, value: Any, path: Path
+) -> Iterator[tuple[Any, Any, Path]]:
+    """The subschemas that a value, or one of its members, has to meet as well."""
+    reference = node.get("$ref")
     if isinstance(reference, str):
-        yield from _walk(_local(reference, root), root, value, path, depth + 1)
-    for branch in _branches(schema, value):
-        yield from _walk(branch, root, value, path, depth + 1)
+        yield _local(reference, root), value, path
+    for branch in _branches(node, value):
+        yield branch, value, path
     if isinstance(value, dict):
-        properties = schema.get("properties")
+        properties = node.get("properties")
         known = properties if isinstance(properties, dict) else {}
         for name, inner in value.items():
-            below = known.get(name, schema.get("additionalProperties"))
-            yield from _walk(below, root, inner, (*path, name), depth + 1)
+            yield known.get(name, node.get("additionalProperties")), inner, (*path, name)
     if isinstance(value, list):
-        tuples = schema.get("prefixItems")
+        tuples = node.get("prefixItems")
         first = tuples if isinstance(tuples, list) else []
-        for place, inner in enumerate(value[:MOST]):
-            below = first[place] if place < len(first) else schema.get("items")
-            yield from _walk(below, root, inner, (*path, place), depth + 1)
+        for place, inner in enumerate(value):
+            below = first[place] if place < len(first) else node.get("items")
+            yield below, inner, (*path, place)
 
 
 def _branches(schema: dict[str, Any], value: Any) -> Iterator[Any]:

@@ -23,13 +23,15 @@ class Answer:
     """One answer. `via` names the channel or surface that it came through.
 
     `matched` is true for an event that was matched by its provider's verified payload: it needs no
-    eligibility and no second look at its correlation.
+    eligibility and no second look at its correlation. `because` says why the rules let them in the words
+    of the surface that knows, for the audit trail.
     """
 
     principal: Principal
     value: Any
     via: str
     matched: bool = False
+    because: str = ""
 
 
 def resolve(state: State, answer: Answer, now: int, policy: Policy, check: Check) -> list[NewEvent]:
@@ -47,6 +49,7 @@ def resolve(state: State, answer: Answer, now: int, policy: Policy, check: Check
     eligible = "matched" if answer.matched else ""
     if not answer.matched:
         eligible = check_eligible(interrupt, answer.principal, policy).because
+    eligible = answer.because or eligible
     check_value(interrupt, answer.value, check)
     if interrupt.kind == "external-event" and policy.check_correlation and not answer.matched:
         _check_correlation(state, answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from host.decisions.session import Call, Decision
+from host.decisions.session import Decision
 from host.decisions.session_inputs import end_call
 from host.decisions.session_moves import Moves
 
@@ -74,13 +74,13 @@ def end(moves: Moves, action: Action) -> None:
     if action["type"] == "tool.result":
         outcome["result"] = action.get("result")
     elif action["type"] == "llm.result":
-        outcome = model_outcome(call, action["response"])
+        outcome = model_outcome(call.id, action["response"])
     end_call(moves, call, outcome)
 
 
-def model_outcome(call: Call, response: dict[str, Any]) -> dict[str, Any]:
+def model_outcome(call_id: str, response: dict[str, Any]) -> dict[str, Any]:
     """What a model's response means: the assistant's message under the call's id, and what it cost."""
-    message = {"id": call.id, "role": "assistant"}
+    message = {"id": call_id, "role": "assistant"}
     message |= {n: response[n] for n in ("content", "tool_calls") if response.get(n) is not None}
     outcome = {"message": message, "truncated": response.get("finish_reason") == "length"}
     return outcome | {n: response[n] for n in ("usage", "cost") if response.get(n) is not None}

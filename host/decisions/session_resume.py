@@ -103,7 +103,8 @@ def clear(moves: Moves, pause: Pause, answer: dict[str, Any]) -> None:
     """A pause has its answer. On the head's path the worker is told, first of all that waits; on an
     abandoned branch nothing is delivered, and what was kept there for the pause is voided."""
     here = on_path(moves.session, pause.anchor, moves.session.head)
-    moves.add("branch-resumed", interruptId=pause.interrupt_id, answer=answer)
+    asked = None if "raw" in answer else pause.payload
+    moves.add("branch-resumed", interruptId=pause.interrupt_id, answer=answer, asked=asked)
     _release(moves)
     if here:
         trigger = {

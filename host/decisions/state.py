@@ -12,6 +12,7 @@ An interrupt is `open` until exactly one of: `resolved` (a value came), `expired
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -96,12 +97,21 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One principal's standing vote. A later one of the same principal replaces it."""
+    """One person's standing vote. A later one of the same person replaces it.
+
+    `names` are the other spellings of whoever voted, as they were then. Who a channel's account belongs
+    to may be told differently later (a changed address, a new directory), and that is no second vote.
+    """
 
     principal: str
     name: str
     action: str
     at: int
+    names: tuple[str, ...] = ()
+
+    def is_of(self, names: Set[str]) -> bool:
+        """Whether whoever has these names cast it."""
+        return self.principal in names or not names.isdisjoint(self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +154,9 @@ class Interrupt:
     notify: tuple[str, ...] = ()
     match_key: str | None = None
     self_approval: bool | None = None
-    replies: str = ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
+    replies: str = (
+        ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
+    )
     trace: str = ""  # the W3C traceparent of the request that asked
     status: InterruptStatus = "open"
     version: int = 1

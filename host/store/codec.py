@@ -2,10 +2,16 @@
 
 A row's immutable part (what was asked) and its changing part (votes, outcome) are separate blobs, so that
 a resolve rewrites a few hundred bytes whatever the size of the payload.
+
+While replicas are upgraded one after the other, older ones read what newer ones write. So a member that came
+after the first schema is written only where it says something, and a row with a member that this program
+does not know is refused (`StoreUnavailable`: another replica can), never rewritten without it.
 """
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
+from operator import attrgetter
 from typing import Any, Final
 
 import orjson
@@ -21,8 +27,65 @@ from host.decisions.state import (
     Run,
     Vote,
 )
-from host.store.records import StoredEvent
+from host.store.records import StoredEvent, StoreUnavailable
 from host.store.shelf import ShelvedEvent
+
+_FIRST: Final[dict[type, str]] = {
+    Run: "run_id workflow_id status version created_at owner open error inputs configurable tags metadata "
+    "outputs nodes replay_of root",
+    OpenWait: "interrupt_id node_id kind",
+    NodeState: "node_id status visits until",
+    Interrupt: "interrupt_id run_id node_id key kind payload requested_at requested_by deadline notify "
+    "match_key self_approval trace status version votes questions outcome",
+    Vote: "principal name action at",
+    Question: "principal name text at",
+    Outcome: "value action decision reason by name via at",
+    Conversation: "conversation_id run_id title open turns notify",
+}
+"""The members that every version knows. Nothing is ever added here."""
+
+
+def later_members(kind: type) -> dict[str, Any]:
+    """What came after the first schema, with what its absence means. Raises `TypeError` for one that has no
+    default: no older row could be read."""
+    known, found = _FIRST[kind].split(), {}
+    for one in fields(kind):
+        if one.name not in known:
+            if one.default is MISSING and one.default_factory is MISSING:
+                raise TypeError(f"{kind.__name__}.{one.name} needs a default")
+            made = one.default_factory
+            found[one.name] = one.default if made is MISSING else made()
+    return found
+
+
+_LATER: Final = {kind: later_members(kind) for kind in _FIRST}
+_NAMES: Final = {kind: _FIRST[kind].split() for kind in _FIRST}
+_VALUES: Final = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
+
+
+def _plain(found: Any) -> Any:
+    """One of ours, without what says nothing."""
+    kind = type(found)
+    later = _LATER[kind]
+    if not later:
+        return found  # as it is, which is faster
+    members = dict(zip(_NAMES[kind], _VALUES[kind](found), strict=True))
+    for name, default in later.items():
+        value = getattr(found, name)
+        if value != default:
+            members[name] = value
+    return members
+
+
+def _plains(found: tuple[Any, ...]) -> Any:
+    return found if not found or not _LATER[type(found[0])] else [_plain(one) for one in found]
+
+
+def _newer(what: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{what} was written by a newer Sayso, and another replica can read it: upgrade this one too."
+    )
+
 
 _STATIC = (
     "payload",
@@ -38,29 +101,41 @@ _STATIC = (
 
 def dump_run(run: Run) -> bytes:
     """The blob of a run's head."""
-    return orjson.dumps(run)
+    members = _plain(run)
+    if members is not run:
+        members["open"], members["nodes"] = _plains(run.open), _plains(run.nodes)
+    return orjson.dumps(members)
 
 
 def load_run(blob: bytes) -> Run:
+    """Raises `StoreUnavailable` for what a newer Sayso wrote, as the others do."""
     raw = orjson.loads(blob)
-    raw["open"] = tuple(OpenWait(**w) for w in raw["open"])
-    raw["tags"] = tuple(raw["tags"])
-    raw["nodes"] = tuple(NodeState(**n) for n in raw["nodes"])
-    return Run(**raw)
+    try:
+        raw["open"] = tuple([OpenWait(**w) for w in raw["open"]])
+        raw["tags"] = tuple(raw["tags"])
+        raw["nodes"] = tuple([NodeState(**n) for n in raw["nodes"]])
+        return Run(**raw)
+    except TypeError:
+        raise _newer("A run") from None
 
 
 def dump_asked(interrupt: Interrupt) -> bytes:
     """What was asked; never changes."""
-    return orjson.dumps({name: getattr(interrupt, name) for name in _STATIC})
+    members = {name: getattr(interrupt, name) for name in _STATIC}
+    for name, default in _LATER[Interrupt].items():
+        if name in members and members[name] == default:
+            del members[name]
+    return orjson.dumps(members)
 
 
 def dump_progress(interrupt: Interrupt) -> bytes:
     """Votes, questions and outcome."""
+    outcome = interrupt.outcome
     return orjson.dumps(
         {
-            "votes": interrupt.votes,
-            "questions": interrupt.questions,
-            "outcome": interrupt.outcome,
+            "votes": _plains(interrupt.votes),
+            "questions": _plains(interrupt.questions),
+            "outcome": outcome and _plain(outcome),
         }
     )
 
@@ -71,20 +146,29 @@ def load_interrupt(row: Any) -> Interrupt:
     progress = orjson.loads(row[9])
     outcome = progress["outcome"]
     asked["notify"] = tuple(asked["notify"])
-    return Interrupt(
-        interrupt_id=row[0],
-        run_id=row[1],
-        node_id=row[2],
-        key=row[3],
-        kind=row[4],
-        status=row[5],
-        version=row[6],
-        deadline=row[7],
-        votes=tuple(Vote(**v) for v in progress["votes"]),
-        questions=tuple(Question(**q) for q in progress["questions"]),
-        outcome=Outcome(**outcome) if outcome else None,
-        **asked,
-    )
+    try:
+        return Interrupt(
+            interrupt_id=row[0],
+            run_id=row[1],
+            node_id=row[2],
+            key=row[3],
+            kind=row[4],
+            status=row[5],
+            version=row[6],
+            deadline=row[7],
+            votes=tuple([_vote(v) for v in progress["votes"]]),
+            questions=tuple([Question(**q) for q in progress["questions"]]),
+            outcome=Outcome(**outcome) if outcome else None,
+            **asked,
+        )
+    except TypeError:
+        raise _newer("An interrupt") from None
+
+
+def _vote(members: dict[str, Any]) -> Vote:
+    if "names" in members:
+        members["names"] = tuple(members["names"])
+    return Vote(**members)
 
 
 def dump_events(events: tuple[NewEvent, ...]) -> bytes:
@@ -100,13 +184,16 @@ def load_events(run_id: str, first: int, at: int, blob: bytes) -> list[StoredEve
 
 
 def dump_conversation(conversation: Conversation) -> bytes:
-    return orjson.dumps(conversation)
+    return orjson.dumps(_plain(conversation))
 
 
 def load_conversation(blob: bytes) -> Conversation:
     raw = orjson.loads(blob)
     raw["notify"] = tuple(raw["notify"])
-    return Conversation(**raw)
+    try:
+        return Conversation(**raw)
+    except TypeError:
+        raise _newer("A conversation") from None
 
 
 def ref_key(ref: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from host.decisions.state import Conversation, Interrupt, Run
+from host.retention import Removal
 from host.store.audit import AuditTrail, Feed
 from host.store.census import Statistics
 from host.store.documents import Documents
@@ -55,6 +56,9 @@ class Log(Protocol):
 
     async def to_wake(self, now: int, limit: int) -> list[str]:
         """Runs whose `wake_at` has passed."""
+
+    async def remove(self, removal: Removal) -> bool:
+        """Remove a run with all that belongs to it alone, in one transaction. False when it has moved on."""
 
 
 class Replies(Protocol):

@@ -32,8 +32,8 @@ class Browser:
         self, link: str, values: dict[str, str], nonce: str, origin: str = ""
     ) -> tuple[int, str]:
         """(status, text) of the form's post, no redirect followed."""
-        headers = {"Origin": origin or self._origin}
-        body = {**values, "nonce": nonce} if nonce else values
+        headers = {"Origin": origin or self._origin, "Sec-Fetch-User": "?1"}
+        body = {"press": "hand", **values, **({"nonce": nonce} if nonce else {})}
         async with self._session.post(
             link, data=body, headers=headers, allow_redirects=False
         ) as response:

@@ -53,7 +53,7 @@ async def test_killed_between_the_click_and_the_new_message(
     # Somebody presses a button of the old message, from a client that had not yet redrawn it.
     stale = message.history[0]
     await slack.click(message, "sayso.reject", user="U0ADA", blocks=stale)
-    assert (await slack.told())["user"] == "U0ADA"
+    assert "Approved by Ada" in (await slack.opened()).shown()
     types = Counter(event["type"] for event in await agent.events(run))
     assert types["interrupt.resolved"] == 1
     assert len(slack.messages) == 1

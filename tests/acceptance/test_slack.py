@@ -123,6 +123,7 @@ async def test_somebody_not_on_the_list_is_told_so_privately(
     assert (message.edits, message.shown(), len(slack.messages)) == (0, shown, 1)
     # The gate is as it was: who is on the list decides it.
     await slack.click(message, "sayso.reject", user="U0ADA")
+    assert (await slack.submit(await slack.opened(), {})).closed
     assert (await agent.value(record))["action"] == "reject"
     await outcome_of(slack, message, "Rejected by Ada")
 

@@ -123,12 +123,14 @@ async def test_the_census(store: Store) -> None:
     await store.shelf.file(event("key", 1), b"")
     await store.shelf.file(event("key", 2), b"")
     await store.shelf.shelve("shop", "evt_2")
+    await store.shelf.file(event("key", 3), b"")
+    await store.shelf.set_aside("shop", "evt_3", "parked", "several waits")
     [message, *_] = await store.deliveries.claim(NOW, "me", 1000, 1)
     await store.deliveries.failed(message, "gone", None, NOW)
     census = await store.statistics.census(NOW + 100, 10)
     assert (census.pending["approval"], census.pending["external-event"]) == (2, 1)
     assert census.late == 2
-    assert census.shelf == {"due": 1, "shelved": 1, "failed": 0}
+    assert census.shelf == {"due": 1, "shelved": 1, "parked": 1, "failed": 0}
     assert census.messages == {"due": 2, "dead": 1}
     assert census.outbox == {"due": 0, "dead": 0}
     assert census.unaudited == 9

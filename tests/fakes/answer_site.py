@@ -15,7 +15,13 @@ from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
 from tests.fakes.answer_doors import HANDLE, StubIntake, StubLinks
 
-SAME_ORIGIN = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+SAME_ORIGIN = {
+    "Origin": "null",
+    "Sec-Fetch-Site": "same-origin",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-User": "?1",
+}
+"""What a browser says when a person presses."""
 
 
 @dataclass
@@ -45,7 +51,10 @@ class Site:
     ) -> tuple[int, str, str]:
         """Status, text and Location of a form post."""
         async with self.session.post(
-            self.url(handle), data=members, headers=headers, allow_redirects=False
+            self.url(handle),
+            data={"press": "hand", **members},
+            headers=headers,
+            allow_redirects=False,
         ) as response:
             return response.status, await response.text(), response.headers.get("Location", "")
 

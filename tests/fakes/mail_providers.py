@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from typing import Any
 
-from aiohttp import BasicAuth, web
+from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -117,6 +117,8 @@ class Providers:
         if said["To"].startswith("inactive"):
             raise Wrong(422, {"ErrorCode": 406, "Message": "Inactive recipient"})
         mail = EmailMessage(policy=email.policy.SMTP)
+        mail.set_content(said["TextBody"])
+        mail.add_alternative(said["HtmlBody"], subtype="html")
         keeps = False
         for header in said["Headers"]:
             if set(header) != {"Name", "Value"} or "\n" in header["Value"] + header["Name"]:
@@ -131,14 +133,13 @@ class Providers:
         mail["From"], mail["To"], mail["Subject"] = said["From"], said["To"], said["Subject"]
         if said["ReplyTo"]:
             mail["Reply-To"] = said["ReplyTo"]
-        mail.set_content(said["TextBody"])
-        mail.add_alternative(said["HtmlBody"], subtype="html")
         self.taken.append(Taken(said["To"], mail, said))
         answer = {"To": said["To"], "ErrorCode": 0, "Message": "OK", "MessageID": "b7bc2f4a"}
         return web.json_response(answer)
 
     async def _mailgun(self, request: web.Request) -> web.Response:
-        if request.headers.get("Authorization") != BasicAuth("api", MAILGUN_KEY).encode():
+        named = base64.b64encode(f"api:{MAILGUN_KEY}".encode()).decode()
+        if request.headers.get("Authorization") != f"Basic {named}":
             raise Wrong(401, {"message": "Invalid private key"})
         form = await request.post()
         message, to = form.get("message"), form.get("to")

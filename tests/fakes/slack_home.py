@@ -7,6 +7,7 @@ answer = await slack_home.command(slack, "inbox", user="U0ADA")
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from tests.fakes import slack_payloads as payloads
@@ -95,7 +96,7 @@ async def command(
         "user_id": user,
         "user_name": slack.space.users.get(user, {}).get("name", "stranger"),
         "command": "/sayso",
-        "text": text,
+        "text": html.escape(text, quote=False),
         "api_app_id": slack.space.app_id,
         "is_enterprise_install": "false",
         "response_url": slack.server.response_url(user),

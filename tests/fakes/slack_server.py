@@ -119,6 +119,7 @@ class SlackServer:
         args = await _arguments(request)
         call = Call(method, args, token, at=time.monotonic())
         self.calls.append(call)
+        self.changed.set()
         try:
             return await self._answer(request, call)
         finally:

@@ -54,6 +54,12 @@ class Office:
             await asyncio.sleep(0.01)  # a condition: at most until the test's own timeout
         return message
 
+    async def settled(self, interrupt_id: str) -> None:
+        """Until all messages of a request are shown, and that stands in the store."""
+        deliveries = self.api.gateway.host.store.deliveries
+        while any(m.state == "due" for m in await deliveries.of(interrupt_id)):
+            await asyncio.sleep(0.01)
+
     async def shown(self, message: Message, text: str) -> Message:
         """The message, once it says so."""
         await self.slack.until(lambda: text in message.shown(), f"{text!r} in {message.shown()}")

@@ -76,6 +76,7 @@ class StubIntake:
     receipts: list[Receipt | Exception] = field(default_factory=list)
     answers: list[Response] = field(default_factory=list)
     away: bool = False
+    why_not: str = ""  # what somebody is told who asks for a form and may not answer
 
     kept: dict[str, Receipt] = field(default_factory=dict)
 
@@ -96,6 +97,9 @@ class StubIntake:
         if self.away:
             raise Refusal("sayso.unavailable", "The store is away; try again.")
         return self.cards.get(interrupt_id)
+
+    async def barred(self, interrupt_id: str, person: Person) -> str:
+        return self.why_not
 
     async def turn(self, channel: str, thread_ref: dict[str, Any]) -> str | None:
         assert channel == "slack"

@@ -108,7 +108,7 @@ async def test_the_operators_contract_is_everybodys_and_stays(start: Any) -> Non
 
 async def test_a_wrong_contract_of_the_configuration_stops_the_start(start: Any) -> None:
     wrong = {"description": "d", "request_schema": {"type": "nonsense"}, "response_schema": {}}
-    with pytest.raises(ValueError, match="contracts.shipping"):
+    with pytest.raises(ValueError, match=r"contracts\.shipping"):
         await start(contracts={"shipping": wrong})
 
 

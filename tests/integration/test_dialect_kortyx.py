@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +40,10 @@ FLOWS = (
 
 
 @pytest.fixture
-async def client(start: Any, tmp_path: Path) -> AsyncIterator[Client]:
+async def client(start: Any, tmp_path: Path) -> Client:
     flows = workflows_in(tmp_path / "flows", *FLOWS)
     kortyx = {"workflow": "ask", "wait_seconds": 5}
-    yield Client(await start(workflows=flows, kortyx=kortyx, contracts={"place": CONTRACT}))
+    return Client(await start(workflows=flows, kortyx=kortyx, contracts={"place": CONTRACT}))
 
 
 async def test_01_a_text_question(client: Client) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,8 @@ def flows(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def client(start: Any, flows: Path) -> AsyncIterator[Client]:
-    yield Client(await start(workflows=flows, kortyx={"workflow": "ask", "wait_seconds": 5}))
+async def client(start: Any, flows: Path) -> Client:
+    return Client(await start(workflows=flows, kortyx={"workflow": "ask", "wait_seconds": 5}))
 
 
 async def over(client: Client, asked: dict[str, Any]) -> None:
@@ -296,7 +295,9 @@ async def test_25_a_forks_answers_are_its_own(client: Client) -> None:
     assert result["interrupt"]["node"] == "decision"
     run = path_segment(branch["runId"])
     _, page, _ = await client.api.call("GET", f"/runs/{run}/events/poll?timeout=1")
-    values = [e["payload"]["resumeValue"] for e in page["events"] if e["type"] == "interrupt.resolved"]
+    values = [
+        e["payload"]["resumeValue"] for e in page["events"] if e["type"] == "interrupt.resolved"
+    ]
     assert values == ["x", ["a"]]
 
 
@@ -379,3 +380,15 @@ async def test_43_the_resume_token_answers_nothing_by_itself(client: Client) -> 
     message = {"role": "user", "content": "x", "metadata": {"resume": handle(asked)}}
     body = {"sessionId": "s1", "messages": [message]}
     assert (await client.post("chat", body, key=None))[0] == 401
+
+
+async def test_26_runs_call_each_other_so_deep_and_no_deeper(start: Any) -> None:
+    api = await start()
+    run = await api.run()
+    for _ in range(15):
+        run = await child_of(api, run, "c")
+    extensions = {"sayso.parent": {"runId": run.replace("~2F", "/")}}
+    body = {"workflowId": "sayso.external", "configurable": {"extensions": extensions}}
+    status, found, _ = await api.call("POST", "/runs", body)
+    assert (status, found["error"]) == (400, "validation_error")
+    assert "16 deep" in found["message"]

@@ -191,9 +191,25 @@ async def test_postgres_is_asked_and_left_as_it_is(
     tables = "SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
     connection = await asyncpg.connect(postgres_url)
     before = await connection.fetchval(tables)
-    [found] = await asked(services.postgres(make(store={"url": postgres_url})))
+    found, tables_said = await asked(services.postgres(make(store={"url": postgres_url})))
     assert (found.level, found.sentence.startswith("answers, version")) == ("ok", True)
+    assert "will be made" in tables_said.sentence
     assert await connection.fetchval(tables) == before
+    await connection.close()
+
+
+async def test_an_older_or_newer_schema_of_postgres_is_told(
+    make: Callable[..., Settings], postgres_url: str
+) -> None:
+    connection = await asyncpg.connect(postgres_url)
+    await connection.execute("CREATE TABLE sayso_schema (version integer)")
+    for version, level, text in (
+        (1, "warn", "sayso db upgrade"),
+        (99, "fail", "schema 99"),
+    ):
+        await connection.execute("INSERT INTO sayso_schema VALUES ($1)", version)
+        _, found = await asked(services.postgres(make(store={"url": postgres_url})))
+        assert (found.level, text in found.sentence) == (level, True)
     await connection.close()
 
 

@@ -65,7 +65,16 @@ _NEEDS_MORE = {
     "replayHookEvent",
 }
 # The routes of dialects have shapes that are documented elsewhere: docs/dialects/.
-_NOT_OURS = ("/compat/", "/a/", "/slack/", "/hooks/", "/healthz", "/readyz", "/metrics", "/conformance/")
+_NOT_OURS = (
+    "/compat/",
+    "/a/",
+    "/slack/",
+    "/hooks/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/conformance/",
+)
 
 
 class World:
@@ -95,18 +104,24 @@ async def world(api: Api) -> World:
     _, minted, _ = await api.call(
         "POST", f"/host/sayso/interrupts/{interrupt}/tokens", {"intent": "resolve"}
     )
+    contract = {
+        "name": "known", "description": "d", "schemaId": "s", "schemaVersion": "1",
+        "requestSchema": {}, "responseSchema": {},
+    }  # fmt: skip
+    await api.call("POST", "/host/sayso/contracts", contract)
     for name in ("old", "new"):
         await api.call("POST", "/host/sayso/api-keys", {"name": name, "scopes": ["runs:read"]})
     ended = {"runId": done, "interruptId": path_segment(record["interruptId"]), "keyName": "old"}
     return World(
         api,
-        {**ended, "nodeId": "gate", "token": "ow2.hs256.own.e30.nothing"},
+        {**ended, "contractName": "known", "nodeId": "gate", "token": "ow2.hs256.own.e30.nothing"},
         {
             "runId": live,
             "interruptId": interrupt,
             "nodeId": "gate",
             "token": minted["token"],
             "keyName": "new",
+            "contractName": "known",
         },
     )
 

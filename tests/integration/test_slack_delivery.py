@@ -192,8 +192,14 @@ GONE: list[tuple[str, Callable[[FakeSlack], object]]] = [
     ("not_in_channel", lambda s: s.space.channels["C0OPS"].update(member=False)),
     ("channel_not_found", lambda s: s.space.channels.pop("C0OPS")),
     ("token_revoked", lambda s: s.faults.update({"chat.postMessage": _refusing("token_revoked")})),
-    ("account_inactive", lambda s: s.faults.update({"chat.postMessage": _refusing("account_inactive")})),
-    ("restricted_action", lambda s: s.faults.update({"chat.postMessage": _refusing("restricted_action")})),
+    (
+        "account_inactive",
+        lambda s: s.faults.update({"chat.postMessage": _refusing("account_inactive")}),
+    ),
+    (
+        "restricted_action",
+        lambda s: s.faults.update({"chat.postMessage": _refusing("restricted_action")}),
+    ),
 ]
 
 

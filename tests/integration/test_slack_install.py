@@ -44,7 +44,9 @@ class Land:
             assert response.status == 302, await response.text()
             return response.headers["Location"]
 
-    async def visit(self, url: str, browser: aiohttp.ClientSession | None = None) -> tuple[int, str]:
+    async def visit(
+        self, url: str, browser: aiohttp.ClientSession | None = None
+    ) -> tuple[int, str]:
         async with (browser or self.browser).get(url, allow_redirects=False) as response:
             return response.status, await response.text()
 
@@ -64,9 +66,10 @@ class Land:
 
 @pytest.fixture
 async def land(start: Start) -> AsyncIterator[Land]:
-    async with FakeSlack() as slack, aiohttp.ClientSession(
-        cookie_jar=aiohttp.CookieJar(unsafe=True)
-    ) as browser:
+    async with (
+        FakeSlack() as slack,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
         registry = slack.server.registry
         settings = {
             "signing_secret": slack.signing_secret,
@@ -109,9 +112,12 @@ async def test_two_workspaces_each_have_their_token_and_their_people(land: Land)
         await land.slack.click(there, "sayso.accept", user="U0BOB")
     by = (await land.status(record))["outcome"]["by"]
     assert by == "slack:T0OTHER:U0BOB"
+    for copy in (here, there):
+        await land.slack.until(
+            lambda c=copy: "sayso.accept" not in str(c.blocks), "both to converge"
+        )
     tokens = {land.registry.tokens[c.token].space.team for c in land.slack.called("chat.update")}
-    await land.slack.until(lambda: "sayso.accept" not in str(here.blocks), "the copy to converge")
-    assert tokens <= {"T0TEAM", "T0OTHER"}
+    assert tokens == {"T0TEAM", "T0OTHER"}
 
 
 async def test_with_two_workspaces_an_address_has_to_name_one(land: Land) -> None:
@@ -126,7 +132,6 @@ async def test_with_two_workspaces_an_address_has_to_name_one(land: Land) -> Non
 
 
 async def _dead(land: Land, record: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
     with land.api.gateway.host.waiters.on("messages") as changed:
         while True:
             changed.clear()
@@ -134,7 +139,6 @@ async def _dead(land: Land, record: dict[str, Any]) -> dict[str, Any]:
             if message["state"] == "dead":
                 return dict(message)
             await changed.wait()
-    return found
 
 
 async def test_an_organisation_is_one_installation(land: Land) -> None:
@@ -151,21 +155,19 @@ async def test_an_organisation_is_one_installation(land: Land) -> None:
 
 async def test_a_link_is_good_once(land: Land) -> None:
     link = land.link()
-    first, second = await land.begin(link), await land.begin(link)
+    first, _ = await land.begin(link), await land.begin(link)
     status, _ = await land.visit(land.registry.consent(first, land.slack.space))
-    # The second state belongs to the newer cookie: the browser has that one now.
-    assert status == 400
+    assert status == 400  # the browser has the cookie of what it began last
     url = land.registry.consent(await land.begin(link), land.slack.space)
     assert (await land.visit(url))[0] == 200
     url = land.registry.consent(await land.begin(link), land.other)
     status, page = await land.visit(url)
     assert (status, "used already" in page) == (400, True)
     assert [g.space.team for g in land.registry.tokens.values()] == ["T0TEAM"]  # given back
-    assert second
 
 
 async def test_a_stranger_can_not_begin(land: Land) -> None:
-    for link in ("", "?ticket=x", "?ticket=" + "x" * 5000, "?ticket=" + ticket(b"another secret")):
+    for link in ("", "?ticket=x", "?ticket=" + "x" * 4000, "?ticket=" + ticket(b"another secret")):
         status, page = await land.visit(f"{land.api.gateway.url}/slack/install{link}")
         assert (status, "Not installed" in page) == (403, True)
         assert "Location" not in page
@@ -176,7 +178,7 @@ async def test_a_stranger_can_not_begin(land: Land) -> None:
     [
         ({"state": None}, "not begun here"),
         ({"state": "forged"}, "not begun here"),
-        ({"state": "x" * 9000}, "not begun here"),
+        ({"state": "x" * 4000}, "not begun here"),
         ({"code": None}, "no code"),
         ({"code": "wrong"}, "did not take the code"),
         ({"code": None, "error": "access_denied"}, "you declined"),
@@ -218,9 +220,10 @@ async def test_the_way_back_is_not_open_after_ten_minutes(
 
 
 async def test_named_workspaces_install_themselves_and_others_do_not(start: Start) -> None:
-    async with FakeSlack() as slack, aiohttp.ClientSession(
-        cookie_jar=aiohttp.CookieJar(unsafe=True)
-    ) as browser:
+    async with (
+        FakeSlack() as slack,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
         registry = slack.server.registry
         api = await start(
             slack={
@@ -276,9 +279,7 @@ async def test_news_from_before_the_last_installation_ends_nothing(land: Land) -
     assert await land.slack.posted("C0OPS")
 
 
-async def test_what_is_installed_is_sealed_and_survives_a_restart(
-    land: Land, start: Start
-) -> None:
+async def test_what_is_installed_is_sealed_and_survives_a_restart(land: Land, start: Start) -> None:
     await land.install()
     (token,) = land.registry.tokens
     settings = land.api.gateway.settings
@@ -286,8 +287,39 @@ async def test_what_is_installed_is_sealed_and_survives_a_restart(
     for path in settings.data_dir.rglob("*"):
         if path.is_file():
             assert token.encode() not in path.read_bytes(), path
-    api = await start(**{name: getattr(settings, name) for name in ("slack", "approvals", "data_dir")})
+    api = await start(
+        **{name: getattr(settings, name) for name in ("slack", "approvals", "data_dir")}
+    )
     again = Land(api, land.slack, land.other, land.browser)
     await again.ask("slack:#ops")
     assert await land.slack.posted("C0OPS")
     assert land.slack.calls[-1].token in (token, "")
+
+
+async def test_several_workspaces_over_one_socket(start: Start) -> None:
+    async with (
+        FakeSlack() as slack,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+    ):
+        registry = slack.server.registry
+        api = await start(
+            slack={
+                "app_token": slack.app_token,
+                "api_url": slack.api_url,
+                "client_id": registry.client_id,
+                "client_secret": registry.client_secret,
+            },
+            approvals={"unlisted": "anyone"},
+        )
+        registry.redirect_urls.add(f"{api.gateway.url}/slack/oauth_redirect")
+        other = Workspace("T0OTHER")
+        profile(other, "U0BOB")
+        land = Land(api, slack, other, browser)
+        await land.install()
+        await land.install(other)
+        record = await land.ask("slack:T0OTHER/#ops")
+        with inside(slack, other):
+            message = await slack.posted("C0OPS")
+            answer = await slack.click(message, "sayso.accept", user="U0BOB")
+        assert answer.status == 200
+        assert (await land.status(record))["outcome"]["by"] == "bob"  # by the confirmed address

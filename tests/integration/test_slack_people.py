@@ -124,7 +124,7 @@ async def test_who_leaves_the_group_has_no_say_from_then_on(office: Office) -> N
     await office.slack.told(2)
     await office.press(message, "U0EVE")
     found = await office.state(record)
-    assert [vote["principal"] for vote in found["votes"]] == ["email:eve@example.com"]
+    assert [vote["principal"] for vote in found["votes"]] == ["slack:T0TEAM:U0EVE"]
 
 
 async def test_a_group_that_slack_can_not_read_has_no_members_and_it_is_said(
@@ -182,3 +182,17 @@ async def test_an_app_without_the_scope_knows_nobody_by_address(office: Office) 
     await office.press(message, "U0ADA")
     assert "Only Ada" in (await office.slack.told())["text"]
     assert (await office.state(record))["status"] == "open"
+
+
+async def test_whoever_may_not_answer_is_shown_no_form(office: Office) -> None:
+    """Nor what it would ask: the arguments are for those who decide."""
+    _, message = await office.ask(
+        approversList=["ada"], actions=["accept", "refine"], artifactData={"amount": 4000}
+    )
+    for number, (user, words) in enumerate(
+        (("U0EVE", "Only Ada may answer this."), ("U0ADA", "")), start=1
+    ):
+        await office.slack.click(message, "sayso.refine", user=user)
+        view = await office.slack.opened(number)
+        assert ("submit" in view.view) == (not words)
+        assert words in view.shown()

@@ -49,7 +49,7 @@ async def test_every_answer_carries_the_guarding_headers(site: Site) -> None:
         ("GET", site.url(), None),
         ("GET", site.url("broken"), None),
         ("POST", site.url(), {"action": "accept"}),
-        ("POST", site.url(), {"action": "accept", "nonce": nonce}),
+        ("POST", site.url(), {"action": "accept", "nonce": nonce, "press": "hand"}),
     ]
     statuses = []
     for method, url, data in requests:
@@ -115,7 +115,7 @@ async def test_a_post_from_elsewhere_is_refused(site: Site, headers: dict[str, s
 
 async def test_our_own_origin_is_taken(site: Site) -> None:
     origin = str(site.server.make_url("/")).rstrip("/")
-    press = {"action": "accept", "nonce": await site.nonce()}
+    press = {"action": "accept", "nonce": await site.nonce(), "press": "ticked"}
     assert (await site.post(press, {"Origin": origin}))[0] == 303
 
 

@@ -122,7 +122,9 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.world.session.live)
     @rule(
         text=st.booleans(),
-        actions=st.lists(st.sampled_from(["tool", "model", "interrupt", "done", "end"]), max_size=3),
+        actions=st.lists(
+            st.sampled_from(["tool", "model", "interrupt", "done", "end"]), max_size=3
+        ),
     )
     def answer(self, text: bool, actions: list[str]) -> None:
         live = self.world.session.live

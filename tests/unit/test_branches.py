@@ -560,16 +560,12 @@ def test_the_whole_of_the_usual_way(world: World) -> None:
     world.accept(world.next("client.messages"))
     call = {"id": "t1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
     response = {"model": "m", "tool_calls": [call]}
-    world.answer(
-        world.next("llm.execute"), actions=[{"type": "llm.result", "response": response}]
-    )
+    world.answer(world.next("llm.execute"), actions=[{"type": "llm.result", "response": response}])
     world.accept(world.next("llm.finished"))
     world.answer(world.next("tool.execute"), actions=[{"type": "tool.result", "result": "2"}])
     world.accept(world.next("tool.finished"))
     response = {"model": "m", "content": "Two."}
-    world.answer(
-        world.next("llm.execute"), actions=[{"type": "llm.result", "response": response}]
-    )
+    world.answer(world.next("llm.execute"), actions=[{"type": "llm.result", "response": response}])
     world.accept(world.next("llm.finished"))
     roles = [m["role"] for m in world.session.messages]
     assert roles == ["user", "assistant", "tool", "assistant"]

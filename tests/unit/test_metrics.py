@@ -30,12 +30,13 @@ def exercised() -> Metrics:
     metrics.delivered("email", "shown")
     metrics.died("slack", "is_archived")
     metrics.converged("email", 1.5)
+    metrics.removed()
     metrics.late(0.001)
     metrics.take(
         Census(
             pending={"approval": 2},
             late=1,
-            shelf={"due": 0, "shelved": 5, "failed": 1},
+            shelf={"due": 0, "shelved": 5, "parked": 0, "failed": 1},
             messages={"due": 1, "dead": 2},
             outbox={"due": 3, "dead": 4},
             unaudited=6,

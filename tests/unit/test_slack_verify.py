@@ -115,15 +115,19 @@ def test_without_a_secret_nothing_passes() -> None:
 
 
 JSON = "application/json; charset=utf-8"
+CLICK = {"type": "block_actions", "actions": [{"action_id": "a"}]}
 
 
 @pytest.mark.parametrize(
     ("body", "kind", "expected"),
     [
-        (b'{"type":"event_callback"}', JSON, 200),
-        (b"payload=" + quote_plus(json.dumps({"type": "block_actions"})).encode(), FORM, 200),
-        (b"text=the+payload+is+ready", FORM, 200),
-        (b"", FORM, 200),
+        (b'{"type":"event_callback","event":{"type":"message"}}', JSON, 200),
+        (b'{"type":"event_callback"}', JSON, 400),
+        (b"payload=" + quote_plus(json.dumps(CLICK)).encode(), FORM, 200),
+        (b"payload=" + quote_plus(json.dumps({"type": "block_actions"})).encode(), FORM, 400),
+        (b"command=/sayso&text=the+payload+is+ready", FORM, 200),
+        (b"text=the+payload+is+ready", FORM, 400),
+        (b"", FORM, 400),
         (b"", JSON, 400),
         (b"[]", JSON, 400),
         (b"null", JSON, 400),

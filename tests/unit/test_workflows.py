@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from host import contracts
 from host.decisions import request as asking
 from host.decisions import workflow
-from host.decisions.ending import expired_events
+from host.decisions.ending import expired_events, timed_out
 from host.decisions.evolve import evolve
 from host.decisions.resolve import Answer, resolve
 from host.decisions.state import Policy, Principal, Run, State
@@ -221,3 +221,13 @@ def test_a_workflow_that_loops_without_a_pause_is_ended() -> None:
 def test_a_definition_that_cannot_work_is_refused(broken: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Workflow.model_validate(broken)
+
+
+def test_a_deadline_of_a_question_fails_the_run_and_says_why() -> None:
+    config = {"questions": [{"id": "q", "question": "?"}], "timeoutMs": 1000}
+    play = Play(flow({"id": "gate", "type": "core.clarificationGate", "config": config}))
+    play.now += 1000
+    play.expire()
+    run = play.state.run
+    assert (run.status, run.error) == ("failed", timed_out())
+    assert play.types[-1] == "run.failed"

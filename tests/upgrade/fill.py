@@ -51,7 +51,9 @@ _CLARIFY = {
     "kind": "clarification",
     "key": "clarify",
     "data": {
-        "questions": [{"id": "q", "question": "Which?", "schema": {"type": "string", "maxLength": 80}}]
+        "questions": [
+            {"id": "q", "question": "Which?", "schema": {"type": "string", "maxLength": 80}}
+        ]
     },
 }
 
@@ -96,10 +98,12 @@ async def _fill(gateway: Gateway) -> None:
         await ask(_CLARIFY)
         await ask(_WAIT)
         resolved = await ask(_approval("resolved"))
-        await post(resolved, {"resumeValue": {"action": "accept"}}, "the-idempotency-key-of-resolved")
+        await post(
+            resolved, {"resumeValue": {"action": "accept"}}, "the-idempotency-key-of-resolved"
+        )
         cancelled = await ask(_approval("cancelled"))
         await post(cancelled.removesuffix("/interrupts/gate") + "/cancel", {})
-        for event_id, state in (("evt_kept", "due"), ("evt_unmapped", "due")):
+        for event_id in ("evt_kept", "evt_unmapped"):
             mapped = event_id == "evt_kept"
             event = ShelvedEvent(
                 source="shop",
@@ -109,7 +113,6 @@ async def _fill(gateway: Gateway) -> None:
                 match_key="0" * 64 if mapped else None,
                 payload={"order": 8},
                 received_at=1_790_000_000_000,
-                state=state,
                 correlation={"order": "8"} if mapped else {},
             )
             await gateway.host.store.shelf.file(event, b'{"raw": true}')
@@ -125,13 +128,15 @@ async def _shelved(gateway: Gateway) -> bool:
 
 def _sqlite(path: Path) -> dict[str, Any]:
     with sqlite3.connect(path) as connection:
-        tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        tables = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        ).fetchall()
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         return {"version": version, "tables": {t: _rows(connection, t) for (t,) in sorted(tables)}}
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(f"SELECT * FROM {table}")  # noqa: S608
+    cursor = connection.execute(f"SELECT * FROM {table}")
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, map(_plain, row), strict=True)) for row in cursor]
 
@@ -148,7 +153,7 @@ async def _postgres(url: str) -> dict[str, Any]:
         found = {}
         for (table,) in tables:
             if table != "sayso_schema":
-                rows = await connection.fetch(f"SELECT * FROM {table}")  # noqa: S608
+                rows = await connection.fetch(f"SELECT * FROM {table}")
                 found[table] = [{k: _plain(v) for k, v in row.items()} for row in rows]
         return {"version": version, "tables": found}
     finally:

@@ -10,7 +10,8 @@ from aiohttp import web
 
 from adapters.email.inbound import dkim_check
 from adapters.email.inbound.correspondence import Correspondence, Send
-from adapters.email.inbound.inbox import Desk, Inbox
+from adapters.email.inbound.desk import Desk
+from adapters.email.inbound.inbox import Inbox
 from adapters.email.inbound.ledger import Ledger
 from adapters.email.inbound.reports import Recall, Reports
 from adapters.email.inbound.sender import Trust
@@ -67,7 +68,7 @@ class InboundMail:
             return ()
         from adapters.email.inbound.hooks import Hooks
 
-        return Hooks(settings, self.inbox, self._lent.desk.clock).routes()
+        return Hooks(settings, self.inbox, self.ledger, self._lent.desk.clock).routes()
 
     async def unreachable(self, interrupt_id: str, address: str) -> str:
         """See `adapters.email.app.Receiving`."""
@@ -95,7 +96,8 @@ class InboundMail:
 
             self._mailbox = Mailbox(
                 settings.imap,
-                settings,
+                settings.place,
+                settings.max_bytes,
                 self.inbox,
                 self._trust,
                 self._lent.documents,

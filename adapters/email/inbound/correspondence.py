@@ -15,7 +15,7 @@ from markupsafe import escape
 
 from adapters.channel import Delivery, DeliveryFailed
 from adapters.email import render
-from adapters.email.inbound.inbox import Saying
+from adapters.email.inbound.desk import Saying
 from adapters.email.inbound.quotes import Sent
 from adapters.email.message import Envelope, message_id
 from adapters.email.settings import EmailSettings
@@ -31,7 +31,7 @@ _KINDS: Final = ("asked", "ended")
 
 
 class Correspondence:
-    """Implements `inbox.Post`. `thread` is the conversation of an interrupt, "" when it has none."""
+    """Implements `desk.Post`. `thread` is the conversation of an interrupt, "" when it has none."""
 
     def __init__(
         self,

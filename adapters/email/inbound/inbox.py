@@ -11,96 +11,29 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import structlog
 
-from adapters.channel import Intake, Links, Response, Visitor
+from adapters.channel import Response, Visitor
 from adapters.email.address import canonical
 from adapters.email.codes import short_codes
 from adapters.email.handles import Handle
 from adapters.email.inbound import dkim_check
 from adapters.email.inbound.authenticate import authenticate, handles_in, unbound
 from adapters.email.inbound.bounds import Unreadable
+from adapters.email.inbound.desk import Arrival, Became, Desk, Post, Report, Saying
 from adapters.email.inbound.ledger import Ledger
-from adapters.email.inbound.machines import Machine, machine_of
-from adapters.email.inbound.meaning import Answer, Comment, Meaning, Policy, Wrong, meaning_of
-from adapters.email.inbound.quotes import Sent
+from adapters.email.inbound.machines import machine_of
+from adapters.email.inbound.meaning import Answer, Comment, Meaning, Wrong, meaning_of
 from adapters.email.inbound.reading import Mail, Reading, open_mail, read
-from adapters.email.inbound.sender import Sender, Trust
+from adapters.email.inbound.sender import Sender
 from adapters.views import Card, Person, Receipt
 from host.notes import Note
 
 log = structlog.get_logger(__name__)
 
-Became = Literal[
-    "answered",  # it counts: a decision, an answer, a turn
-    "commented",  # it was passed on to the requester
-    "noted",  # it decided nothing and is on the interrupt's record
-    "refused",  # it meant to answer, and may not, or doesn't fit
-    "over",  # the interrupt had ended
-    "gone",  # there is no such interrupt (any more)
-    "replayed",  # it was here before
-    "automatic",  # a machine wrote it
-    "bounced",
-    "complained",
-    "unreadable",
-    "off",  # replies are not read here
-]
-
-SayKind = Literal["unclear", "unsure", "refused", "counted", "wrong", "over", "off", "unreadable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A mail at one address. `handle` is from the envelope; `mail_from` is the envelope's sender, "" the
-    null one, None where the way in doesn't know it."""
-
-    raw: bytes
-    handle: Handle
-    mail_from: str | None = None
-    trust: Trust = field(default_factory=Trust)
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """An acknowledgement: what to tell the person whose address it was. `detail` is one sentence."""
-
-    kind: SayKind
-    detail: str = ""
-    card: Card | None = None
-    in_reply_to: str = ""
-    references: tuple[str, ...] = ()
-
-
-class Post(Protocol):
-    """What the outgoing half of the channel knows."""
-
-    async def issued(self, card: Card, address: str) -> frozenset[str]:
-        """The ids of all mails that were sent about this card to this address, or would have been."""
-
-    def sent(self, card: Card, address: str) -> Sent:
-        """What stands in the mail that asked."""
-
-    async def say(self, address: str, saying: Saying) -> None:
-        """Mail it, automatic and unanswerable. Never raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What the gateway lends. `policy` is that of an interrupt; `same` tells whether an address belongs
-    to a person; `clock` gives milliseconds since 1970."""
-
-    intake: Intake
-    links: Links
-    policy: Callable[[str], Awaitable[Policy]]
-    same: Callable[[Person, str], bool]
-    clock: Callable[[], int]
-
-
-Report = Callable[[Visitor, Machine], Awaitable[Became]]
+_READERS = 2  # mails that are read at a time: each may take its two seconds of a processor
 
 
 class Inbox:
@@ -123,6 +56,7 @@ class Inbox:
         self._post = post
         self._report = report
         self._lookup = lookup
+        self._readers = asyncio.Semaphore(_READERS)
 
     async def knows(self, handle: Handle) -> bool:
         """Whether this is an address of ours. Asked before a mail's text is taken."""
@@ -147,7 +81,8 @@ class Inbox:
 
     async def _take(self, arrival: Arrival, visitor: Visitor) -> Became:
         try:
-            mail = await asyncio.to_thread(open_mail, arrival.raw)
+            async with self._readers:
+                mail = await asyncio.to_thread(open_mail, arrival.raw)
         except Unreadable as why:
             return await self._unreadable(arrival, visitor, str(why))
         machine = machine_of(mail, arrival.mail_from, self._domain)
@@ -173,16 +108,15 @@ class Inbox:
             return "off"
         sender = await self._sender(arrival, visitor, mail, card)
         if not sender.by:
-            await self._note(
-                visitor, mail, sender, sender.why, self._said(mail, visitor, card).text
-            )
+            reading = await self._said(mail, visitor, card)
+            await self._note(visitor, mail, sender, sender.why, reading.text)
             await self._say(visitor, mail, Saying("unsure", card=card))
             return "noted"
         if mail.body.problem:
             await self._note(visitor, mail, sender, mail.body.problem, "")
             await self._say(visitor, mail, Saying("unreadable", mail.body.problem, card))
             return "unreadable"
-        reading = self._said(mail, visitor, card)
+        reading = await self._said(mail, visitor, card)
         if card.state != "open":
             # The very same mail again is told so by the intake, which has its receipt.
             await self._note(visitor, mail, sender, "the request had ended", reading.text)
@@ -259,9 +193,10 @@ class Inbox:
             return False
         return own.lower() == address.lower() or self._desk.same(person, address)
 
-    def _said(self, mail: Mail, visitor: Visitor, card: Card) -> Reading:
+    async def _said(self, mail: Mail, visitor: Visitor, card: Card) -> Reading:
         sent = self._post.sent(card, visitor.person.id)
-        return read(mail.body, sent, card.reader.locale, short_codes(visitor.handle))
+        codes = short_codes(visitor.handle)
+        return await asyncio.to_thread(read, mail.body, sent, card.reader.locale, codes)
 
     async def _replayed(self, arrival: Arrival, visitor: Visitor, mail: Mail, seen: str) -> Became:
         """The same mail once more changes nothing. At another address it is worth a note: that is how

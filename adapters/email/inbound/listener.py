@@ -18,7 +18,8 @@ from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from adapters.email.handles import parse_reply_address
-from adapters.email.inbound.inbox import Arrival, Inbox
+from adapters.email.inbound.desk import Arrival
+from adapters.email.inbound.inbox import Inbox
 from adapters.email.inbound.sender import Trust
 from adapters.email.inbound.settings import listening
 from host.store.records import StoreUnavailable

@@ -22,6 +22,7 @@ _TYPE: Final = re.compile(rf"\s*({_ATOM}/{_ATOM})")
 _PARAMETER: Final = re.compile(
     rf";\s*({_ATOM})\s*=\s*(?:\"((?:[^\"\\]|\\.){{0,1000}})\"|([^\s;\"]{{0,1000}}))"
 )
+_MOST_CANDIDATES: Final = 10_000  # places where a boundary could be, in one multipart
 _MOST_PARAMETERS: Final = 40
 _NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/]")
 
@@ -141,6 +142,8 @@ def _pieces(body: bytes, boundary: bytes, budget: Budget) -> list[bytes]:
     while True:
         here = body.find(mark, at)
         tries += 1
+        if tries > _MOST_CANDIDATES:
+            raise Unreadable("its boundary stands everywhere in it")
         if tries % 256 == 0:
             budget.check()
         if here < 0:

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from adapters.channel import Visitor
-from adapters.email.inbound.inbox import Became
+from adapters.email.inbound.desk import Became
 from adapters.email.inbound.ledger import Ledger
 from adapters.email.inbound.machines import Bounce, Complaint, Machine
 from host.notes import Note

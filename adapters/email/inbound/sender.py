@@ -44,6 +44,7 @@ class Sender:
     why: str = ""
 
 
+_MOST_STAMPS: Final = 20
 _SUFFIXES: Final = PublicSuffixList()
 
 
@@ -67,7 +68,7 @@ def stamped(head: Head, authserv_id: str, domain: str) -> Literal["pass", "fail"
     Only its topmost stamp is read: servers put theirs on top, and those below may have come with the
     mail. "none" without a stamp, or without a DMARC result in it.
     """
-    for value in head.all("authentication-results"):
+    for value in head.all("authentication-results")[:_MOST_STAMPS]:
         try:
             text = "Authentication-Results: " + value.decode("ascii")
             found = authres.AuthenticationResultsHeader.parse(text)

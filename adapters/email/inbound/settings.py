@@ -48,6 +48,10 @@ class InboundSettings:
                 listening(each)
         if self.imap_url:
             _imap(self.imap_url)
+        if self.sendgrid_key:
+            from adapters.email.inbound.providers.sendgrid import public_key
+
+            public_key(self.sendgrid_key)
         ways = (self.smtp, self.lmtp, self.imap_url, self.ses_topics, self.postmark_password)
         if not any((*ways, self.mailgun_key, self.sendgrid_key)):
             raise ValueError(

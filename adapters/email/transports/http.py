@@ -50,7 +50,6 @@ class Http:
         url: str,
         data: bytes | aiohttp.FormData,
         headers: Mapping[str, str],
-        auth: aiohttp.BasicAuth | None = None,
     ) -> Answer:
         """The answer, whatever its status. Raises `DeliveryFailed` when there is none."""
         async with self._slots:
@@ -60,7 +59,7 @@ class Http:
                 )
             try:
                 async with self._session.post(
-                    url, data=data, headers=headers, auth=auth, allow_redirects=False
+                    url, data=data, headers=headers, allow_redirects=False
                 ) as response:
                     body = await response.content.read(MAX_ANSWER)
                     kind = response.headers.get("X-Amzn-ErrorType", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import aiohttp
 
 from adapters.channel import DeliveryFailed
@@ -16,7 +18,8 @@ class MailgunTransport:
     def __init__(self, account: MailgunAccount, connections: int, timeout: float) -> None:
         self._account = account
         self._http = Http(connections, timeout)
-        self._auth = aiohttp.BasicAuth("api", account.api_key)
+        named = base64.b64encode(f"api:{account.api_key}".encode()).decode()
+        self._headers = {"Authorization": f"Basic {named}"}
 
     async def send(self, outgoing: Outgoing) -> str:
         form = aiohttp.FormData()
@@ -31,7 +34,7 @@ class MailgunTransport:
             content_type="message/rfc822",
         )
         url = f"{self._account.origin}/v3/{self._account.domain}/messages.mime"
-        answer = await self._http.post(url, form, {}, self._auth)
+        answer = await self._http.post(url, form, self._headers)
         members = answer.members()
         if answer.status != 200:
             raise refused("Mailgun", answer, str(members.get("message") or ""))

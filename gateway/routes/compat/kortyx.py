@@ -9,17 +9,29 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+import structlog
 from aiohttp import web
 
 from gateway.auth import Caller, Keys
 from gateway.http import body_of, reply
-from gateway.routes.compat.kortyx_chat import DONE, Chat, chunks_of, frame, parse_chat, text_of
+from gateway.routes.compat.kortyx_chat import (
+    DONE,
+    Chat,
+    chunks_of,
+    frame,
+    parse_chat,
+    session_chunk,
+    text_of,
+)
 from gateway.routes.compat.kortyx_errors import KortyxRefused, invalid_response, of_refusal
 from gateway.routes.compat.kortyx_prompts import given_of
 from gateway.routes.compat.kortyx_resume import MOST_SELECTED, Given
 from gateway.routes.compat.kortyx_turns import Turn, Turns, new_session_id
-from host.decisions.state import Principal
+from host.decisions.state import Principal, Run
+from host.store.records import StoreUnavailable
 from schemas.errors import Refusal
+
+log = structlog.get_logger("sayso.kortyx")
 
 Late = Literal["refuse", "new-turn"]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -48,19 +60,28 @@ class KortyxRoutes:
         chat = parse_chat(await body_of(request))
         session_id = chat.session_id or new_session_id()
         try:
-            turn = await self._turn(request, caller, chat, session_id)
+            begun = await self._begin(request, caller, chat, session_id)
         except KortyxRefused as refused:
             if not (refused.stale and self._late == "new-turn"):
                 raise
-            turn = await self._start(request, chat, session_id)
-        chunks = chunks_of(turn, self._token(turn))
-        if not chat.stream:
-            return reply(200, {"chunks": chunks, "text": text_of(turn), "structured": []}, _FRESH)
-        return await _stream(request, chunks)
+            begun = await self._start(request, chat, session_id)
 
-    async def _turn(
+        async def turn() -> Turn:
+            if isinstance(begun, Turn):
+                return begun
+            return await self._turns.follow(caller.principal, session_id, begun)
+
+        if not chat.stream:
+            done = await turn()
+            chunks = chunks_of(done, self._token(done))
+            return reply(200, {"chunks": chunks, "text": text_of(done), "structured": []}, _FRESH)
+        first = [] if isinstance(begun, Turn) else [session_chunk(session_id)]
+        return await self._stream(request, first, turn)
+
+    async def _begin(
         self, request: web.Request, caller: Caller, chat: Chat, session_id: str
-    ) -> Turn:
+    ) -> Turn | Run:
+        """What the message does: the run that goes on by it, or the turn that a cancel was."""
         if chat.resume is None:
             return await self._start(request, chat, session_id)
         resume, principal = chat.resume, caller.principal
@@ -68,14 +89,44 @@ class KortyxRoutes:
         if resume.cancel:
             return await self._turns.cancel(principal, session_id, found)
         given = given_of(found[0], resume.selected, resume.value, resume.has_value)
-        return await self._turns.answer(principal, session_id, found, given, chat.content)
+        return await self._turns.answer(principal, found, given, chat.content)
 
-    async def _start(self, request: web.Request, chat: Chat, session_id: str) -> Turn:
+    async def _start(self, request: web.Request, chat: Chat, session_id: str) -> Run:
         principal = self._keys.caller(request, "runs:create").principal
         workflow = chat.workflow_id or self._workflow
         if not workflow:
             raise KortyxRefused("workflowId is missing, and this gateway has no default for it.")
         return await self._turns.start(principal, session_id, workflow, chat.content, chat.context)
+
+    async def _stream(
+        self,
+        request: web.Request,
+        first: list[dict[str, Any]],
+        turn: Callable[[], Awaitable[Turn]],
+    ) -> web.StreamResponse:
+        """The `session` chunk at once, and the others when the turn has ended."""
+        headers = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", **_FRESH}
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        try:
+            for chunk in first:
+                await response.write(frame(chunk))
+            rest = await self._rest(turn, len(first))
+            await response.write(b"".join(frame(chunk) for chunk in rest) + DONE)
+        except ConnectionError:
+            pass  # the reader has gone: the turn is what it is, and listInterrupts finds its question
+        return response
+
+    async def _rest(
+        self, turn: Callable[[], Awaitable[Turn]], written: int
+    ) -> list[dict[str, Any]]:
+        try:
+            done = await turn()
+            return chunks_of(done, self._token(done))[written:]
+        except (Refusal, StoreUnavailable) as away:
+            log.warning("kortyx turn not followed", reason=type(away).__name__)
+            message = "What was sent is recorded. How it goes on can't be read right now."
+            return [{"type": "error", "message": message}, {"type": "done"}]
 
     def _token(self, turn: Turn) -> str:
         return self._turns.token_of(turn.pending.interrupt) if turn.pending is not None else ""
@@ -95,7 +146,8 @@ class KortyxRoutes:
             turn = await self._turns.cancel(principal, session_id, found)
             return reply(200, self._result(principal, turn), _FRESH)
         given = _given(response)
-        turn = await self._turns.answer(principal, session_id, found, given)
+        root = await self._turns.answer(principal, found, given)
+        turn = await self._turns.follow(principal, session_id, root)
         return reply(200, self._result(principal, turn), _FRESH)
 
     def _result(self, principal: Principal, turn: Turn) -> dict[str, Any]:
@@ -139,17 +191,6 @@ def translated(handler: Handler) -> Handler:
             return reply(refusal.status, of_refusal(refusal), headers)
 
     return handle
-
-
-async def _stream(request: web.Request, chunks: list[dict[str, Any]]) -> web.StreamResponse:
-    headers = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", **_FRESH}
-    response = web.StreamResponse(headers=headers)
-    await response.prepare(request)
-    try:
-        await response.write(b"".join(frame(chunk) for chunk in chunks) + DONE)
-    except ConnectionError:
-        pass  # the reader has gone: the turn is what it is, and listInterrupts finds its question
-    return response
 
 
 def _members(raw: Any) -> tuple[dict[str, str], dict[str, Any]]:

@@ -86,7 +86,7 @@ def chunks_of(turn: Turn, token: str) -> list[dict[str, Any]]:
     run, ended = turn.run, {"type": "done", "data": {"runId": turn.run.run_id}}
     if turn.cancelled:
         return [ended]
-    found: list[dict[str, Any]] = [{"type": "session", "sessionId": turn.session.session_id}]
+    found = [session_chunk(turn.session.session_id)]
     if turn.pending is not None:
         asked = turn.pending
         found.append(chunk_of(asked.interrupt, run.workflow_id, token, asked.path))
@@ -111,6 +111,11 @@ def chunks_of(turn: Turn, token: str) -> list[dict[str, Any]]:
         }
     )
     return [*found, ended]
+
+
+def session_chunk(session_id: str) -> dict[str, Any]:
+    """The first chunk of a turn."""
+    return {"type": "session", "sessionId": session_id}
 
 
 def text_of(turn: Turn) -> str:

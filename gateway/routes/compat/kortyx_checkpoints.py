@@ -124,12 +124,14 @@ class KortyxCheckpoints:
         """Go back to a turn: what was asked after it is withdrawn, what waited then waits again."""
         principal = caller.principal
         run = await self._host.run(principal, at.run_id)
-        later = [r for r in session.runs[session.runs.index(at.run_id) + 1 :]]
+        if at.run_id not in session.runs:
+            raise KortyxRefused("This checkpoint's run is not kept in its session any more.")
+        later = session.runs[session.runs.index(at.run_id) + 1 :]
         moved = run.version > at.seq
+        back = await self._branch(principal, at) if moved else run  # first: it may be refused
         gone: list[Bridged] = []
         for run_id in [*later, *([at.run_id] if moved else [])]:
             gone += await self._withdraw(principal, run_id)
-        back = await self._branch(principal, at) if moved else run
 
         def returned(one: ChatSession) -> ChatSession:
             kept = tuple(point for point in one.checkpoints if point.turn <= at.turn)

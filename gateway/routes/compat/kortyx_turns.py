@@ -60,7 +60,7 @@ class Turns:
 
     async def start(
         self, principal: Principal, session_id: str, workflow: str, content: str, context: Any
-    ) -> Turn:
+    ) -> Run:
         """A new run for an ordinary message. Raises `Refusal` (`not_found`) for an unknown workflow."""
         inputs: dict[str, Any] = {"message": content}
         if isinstance(context, dict):
@@ -75,7 +75,7 @@ class Turns:
             return _with_context(kept, context)
 
         await self._sessions.change(principal.tenant, session_id, opened)
-        return await self.follow(principal, session_id, run)
+        return run
 
     async def find(
         self, principal: Principal, session_id: str, token: str, request_id: str
@@ -111,12 +111,14 @@ class Turns:
     async def answer(
         self,
         principal: Principal,
-        session_id: str,
         found: tuple[Interrupt, Run],
         given: Given,
         content: str = "",
-    ) -> Turn:
-        """Resume the question's run. Raises `KortyxRefused` (INVALID_RESPONSE, INVALID_RESUME), `Refusal`."""
+    ) -> Run:
+        """Resume the question's run; the root that it is shown in.
+
+        Raises `KortyxRefused` (INVALID_RESPONSE, INVALID_RESUME), `Refusal`.
+        """
         interrupt, root = found
         value = answer_of(interrupt, given, content)
         try:
@@ -128,7 +130,7 @@ class Turns:
             if refusal.code == "validation_error":
                 raise invalid_response(refusal.message, refusal.details.get("errors", [])) from None
             raise
-        return await self.follow(principal, session_id, root)
+        return root
 
     async def cancel(
         self, principal: Principal, session_id: str, found: tuple[Interrupt, Run]

@@ -6,22 +6,26 @@ key and acts with the level of a machine, or of an operator if it may manage key
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-import orjson
 from aiohttp import web
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from gateway.auth import Keys, bearer
 from gateway.client_tokens import ClientTokens, Holder
 from gateway.http import body_of
-from gateway.routes.compat.substructure_prompts import Agent
+from gateway.routes.compat.substructure_http import (
+    PREFIX,
+    Callers,
+    Malformed,
+    answer,
+    answering,
+    preflight,
+)
 from gateway.routes.compat.substructure_stream import SessionStreams
 from gateway.routes.compat.substructure_wire import session_view
 from host import ids
-from host.branches import Beginning, Branches, Caller
+from host.branches import Branches
 from host.decisions import session_inputs as inputs
 from host.decisions.session_actions import model_outcome
 from host.decisions.session_inputs import Accepted
@@ -30,36 +34,11 @@ from schemas import substructure as wire
 from schemas.errors import Refusal
 from schemas.payloads import problems
 
-PREFIX: Final = "/compat/substructure"
 _CLIENT: Final = f"{PREFIX}/api/client/sessions"
 _MACHINE: Final = f"{PREFIX}/api/machine"
 _ID: Final = "{session_id}"
 
 M = TypeVar("M", bound=BaseModel)
-Handle = Callable[[Any, web.Request], Awaitable[web.StreamResponse]]
-
-
-class Malformed(Exception):
-    """JSON that doesn't fit: 422, with where."""
-
-
-def answering(handle: Handle) -> Handle:
-    """Refusals in their shape: `{"error": "<sentence>"}`."""
-
-    @functools.wraps(handle)
-    async def wrapped(self: Any, request: web.Request) -> web.StreamResponse:
-        try:
-            return await handle(self, request)
-        except Malformed as error:
-            return _json(422, {"error": str(error)})
-        except Refusal as refusal:
-            body: dict[str, Any] = {"error": refusal.message}
-            if refusal.details.get("interrupts"):
-                body["interrupts"] = refusal.details["interrupts"]
-            headers = {"Retry-After": "1"} if refusal.status in (429, 503) else None
-            return _json(refusal.status, body, headers)
-
-    return wrapped
 
 
 class SubstructureRoutes:
@@ -68,15 +47,13 @@ class SubstructureRoutes:
     def __init__(
         self,
         branches: Branches,
-        agents: Mapping[str, Agent],
-        keys: Keys,
+        callers: Callers,
         tokens: ClientTokens,
         clock: Callable[[], int],
         streams: SessionStreams,
     ) -> None:
         self._branches = branches
-        self._agents = agents
-        self._keys = keys
+        self._callers = callers
         self._tokens = tokens
         self._clock = clock
         self._streams = streams
@@ -88,7 +65,7 @@ class SubstructureRoutes:
             web.get(one, self.read, allow_head=False),
             web.get(f"{one}/events/stream", self.stream, allow_head=False),
             web.post(f"{one}/interrupt", self.park),
-            web.options(_CLIENT + "/{path:.*}", self.preflight),
+            web.options(_CLIENT + "/{path:.*}", preflight),
             web.post(f"{_MACHINE}/client-tokens", self.mint),
             web.post(f"{_MACHINE}/sessions/submit", self.submit),
             web.post(f"{_MACHINE}/sessions/{_ID}/calls/settle", self.settle),
@@ -103,72 +80,62 @@ class SubstructureRoutes:
         body = parsed(wire.InputBody, await body_of(request))
         said = body.input
         if isinstance(said, wire.ResumeInput):
-            caller, _ = self._caller(request, "approvals:respond")
+            caller, _ = self._callers.caller(request, "approvals:respond")
             name = _session_of(body.session_id)
             turn = await self._branches.resume(caller, name, said.interrupt_id, said.payload)
             return _accepted(name, Accepted(turn))
-        caller, owner = self._caller(request, "runs:create")
+        caller, owner = self._callers.caller(request, "runs:create")
         if isinstance(said, wire.ToolResult | wire.ToolError):
             name = _session_of(body.session_id)
             outcome = outcome_of(said)
             turn = await self._branches.settle(caller, name, said.id, said.attempt, outcome)
             return _accepted(name, Accepted(turn))
         name = body.session_id or f"ses_{ids.opaque(self._clock())}"
-        begin = self._beginning(said.agent_id, owner)
+        begin = self._callers.beginning(said.agent_id, owner)
         put = act_of(said, said.turn_id, getattr(said, "queue", False))
         accepted = await self._branches.put(caller, name, begin, said.turn_id, put)
         return _accepted(name, accepted)
 
     @answering
     async def read(self, request: web.Request) -> web.Response:
-        caller, _ = self._caller(request, "runs:read")
+        caller, _ = self._callers.caller(request, "runs:read")
         found = await self._branches.read(caller, request.match_info["session_id"])
-        return _json(200, session_view(*found))
+        return answer(200, session_view(*found))
 
     @answering
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        caller, _ = self._caller(request, "runs:read")
+        caller, _ = self._callers.caller(request, "runs:read")
         run, session = await self._branches.read(caller, request.match_info["session_id"])
         return await self._streams.follow(request, run, session.session_id)
 
     @answering
     async def park(self, request: web.Request) -> web.Response:
-        caller, _ = self._caller(request, "runs:create")
+        caller, _ = self._callers.caller(request, "runs:create")
         body = parsed(wire.RaiseBody, await body_of(request))
         name = request.match_info["session_id"]
         raised = await self._branches.park(
             caller, name, body.reason or "interrupt", body.payload, body.interrupt_id
         )
-        return _json(200, {"ok": True, "interrupt_id": raised})
-
-    async def preflight(self, request: web.Request) -> web.Response:
-        """A browser asks before it calls: any origin may, since nothing is granted by a cookie."""
-        allowed = "Authorization, Content-Type, Last-Event-ID"
-        headers = {
-            "Access-Control-Allow-Methods": "GET, POST",
-            "Access-Control-Allow-Headers": allowed,
-            "Access-Control-Max-Age": "600",
-        }
-        return web.Response(status=204, headers=_CORS | headers)
+        return answer(200, {"ok": True, "interrupt_id": raised})
 
     # --- machines -----------------------------------------------------------------------------------
 
     @answering
     async def mint(self, request: web.Request) -> web.Response:
-        caller = self._keys.caller(request, "runs:create")
+        caller = self._callers.key(request, "runs:create")
         body = parsed(wire.TokenBody, await body_of(request))
         who = body.identity
         holder = Holder(caller.principal.tenant, who.id, who.metadata, caller.scopes & _LENT)
         token, expires = self._tokens.mint(holder, self._clock(), body.ttl_seconds)
-        return _json(200, {"token": token, "expires_at": expires})
+        return answer(200, {"token": token, "expires_at": expires})
 
     @answering
     async def submit(self, request: web.Request) -> web.Response:
-        caller, _ = self._machine(request, "runs:create")
+        caller, _ = self._callers.machine(request, "runs:create")
         body = parsed(wire.SubmitBody, await body_of(request))
         name = body.session_id or f"ses_{ids.opaque(self._clock())}"
         owner = body.identity.model_dump(exclude_none=True)
-        begin = self._beginning(body.agent_id, owner)
+        begin = self._callers.beginning(body.agent_id, owner)
         queue = body.queue or getattr(body.payload, "queue", False)
         put = act_of(body.payload, body.turn_id, queue)
         accepted = await self._branches.put(caller, name, begin, body.turn_id, put)
@@ -176,52 +143,30 @@ class SubstructureRoutes:
 
     @answering
     async def settle(self, request: web.Request) -> web.Response:
-        caller, _ = self._machine(request, "runs:create")
+        caller, _ = self._callers.machine(request, "runs:create")
         said = adapted(wire.SETTLE, await body_of(request))
         name = request.match_info["session_id"]
         try:
             outcome = outcome_of(said)
             await self._branches.settle(caller, name, said.id, said.attempt, outcome)
         except Refusal as refusal:
-            return _json(refusal.status, {"ok": False, "error": refusal.message})
-        return _json(200, {"ok": True})
+            return answer(refusal.status, {"ok": False, "error": refusal.message})
+        return answer(200, {"ok": True})
 
     @answering
     async def decided(self, request: web.Request) -> web.Response:
-        caller, _ = self._machine(request, "runs:create")
+        caller, _ = self._callers.machine(request, "runs:create")
         body = parsed(wire.WorkerSubmit, await body_of(request))
         for action in body.actions or ():
             ends = action.type in ("tool.result", "tool.error", "llm.result", "llm.error")
             if ends and getattr(action, "id", None) is None:
                 raise Malformed(f"{action.type}: there is no trigger here to take the id from")
-        answer = {n: v for n, v in body.plain().items() if n not in ("session_id", "decision_id")}
-        await self._branches.answered(caller, body.session_id, body.decision_id, answer)
-        return _json(200, {"ok": True})
-
-    # --- who ----------------------------------------------------------------------------------------
-
-    def _caller(self, request: web.Request, scope: str) -> tuple[Caller, dict[str, Any]]:
-        """The caller, and the owner of a session that they begin. Raises `Refusal`."""
-        holder = self._tokens.read(bearer(request))
-        if holder is None:
-            return self._machine(request, scope)
-        if scope not in holder.scopes:
-            raise Refusal("forbidden", f"This token was minted without the scope {scope}.")
-        return Caller(holder.principal, "frontend", holder.identity), holder.owner
-
-    def _machine(self, request: web.Request, scope: str) -> tuple[Caller, dict[str, Any]]:
-        key = self._keys.caller(request, scope)
-        level: Any = "operator" if "keys:manage" in key.scopes else "machine"
-        return Caller(key.principal, level), {"id": key.principal.id}
-
-    def _beginning(self, agent_id: str, owner: dict[str, Any]) -> Beginning:
-        if agent_id not in self._agents:
-            raise Malformed(f"agent_id: there is no agent {agent_id[:80]!r} here")
-        return Beginning(agent_id, owner)
+        response = {n: v for n, v in body.plain().items() if n not in ("session_id", "decision_id")}
+        await self._branches.answered(caller, body.session_id, body.decision_id, response)
+        return answer(200, {"ok": True})
 
 
 _LENT: Final = frozenset({"runs:create", "runs:read", "approvals:respond"})
-_CORS: Final = {"Access-Control-Allow-Origin": "*"}
 
 
 def act_of(said: Any, turn: str | None, queue: bool) -> Callable[[Moves], Accepted]:
@@ -273,13 +218,4 @@ def _session_of(session_id: str | None) -> str:
 
 def _accepted(session_id: str, accepted: Accepted) -> web.Response:
     body = {"session_id": session_id, "turn_id": accepted.turn, "queued": accepted.queued}
-    return _json(202, body)
-
-
-def _json(status: int, body: Any, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(
-        body=orjson.dumps(body),
-        status=status,
-        content_type="application/json",
-        headers=_CORS | (headers or {}),
-    )
+    return answer(202, body)

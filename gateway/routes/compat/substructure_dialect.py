@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aiohttp import web
+
 from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway.addresses import Addresses
@@ -12,6 +14,8 @@ from gateway.auth import Keys
 from gateway.client_tokens import ClientTokens
 from gateway.deciding import Deciders
 from gateway.routes.compat.substructure import SubstructureRoutes
+from gateway.routes.compat.substructure_agui import AguiRoutes
+from gateway.routes.compat.substructure_http import Callers
 from gateway.routes.compat.substructure_prompts import Agent, asks
 from gateway.routes.compat.substructure_stream import SessionStreams
 from gateway.routes.events import EventRoutes
@@ -53,9 +57,23 @@ def deciders(settings: Settings, parts: SessionParts, host: Host, egress: Egress
     return Deciders(host, parts.branches, parts.agents, client, seconds)
 
 
-def substructure(
-    parts: SessionParts, host: Host, keys: Keys, events: EventRoutes
-) -> SubstructureRoutes:
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """All routes under `/compat/substructure`."""
+
+    api: SubstructureRoutes
+    agui: AguiRoutes
+
+    def routes(self) -> list[web.RouteDef]:
+        return [*self.api.routes(), *self.agui.routes()]
+
+
+def substructure(parts: SessionParts, host: Host, keys: Keys, events: EventRoutes) -> Dialect:
     """The routes."""
-    streams = SessionStreams(host, events.subscribers, events.stopping)
-    return SubstructureRoutes(parts.branches, parts.agents, keys, parts.tokens, host.clock, streams)
+    seats, stopping = events.subscribers, events.stopping
+    callers = Callers(keys, parts.tokens, parts.agents)
+    streams = SessionStreams(host, seats, stopping)
+    return Dialect(
+        SubstructureRoutes(parts.branches, callers, parts.tokens, host.clock, streams),
+        AguiRoutes(host, parts.branches, callers, seats, stopping),
+    )

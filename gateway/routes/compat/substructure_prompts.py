@@ -14,11 +14,13 @@ from typing import Any, Final
 
 from host import contracts
 from host.decisions.answers import answers_of
-from host.decisions.session import Pause, Session
+from host.decisions.session import Pause, Session, path
 from host.decisions.session_resume import ANSWER
 from schemas.errors import Refusal
 
 _TITLE: Final = 200
+_NAME: Final = 80
+_QUOTE: Final = 160
 _CONVENTION: Final = ("message", "responseSchema", "expiresAt", "metadata", "toolCallId")
 _MOST_OPTIONS: Final = 100
 
@@ -41,21 +43,22 @@ def asks(agents: Mapping[str, Agent]) -> Any:
         agent = agents.get(session.agent_id, Agent(""))
         # What the system raised is nobody's to answer in a channel.
         notify = agent.notify if pause.origin != "system" else ()
-        return question_of(session.agent_id, pause, agent), notify
+        return question_of(session, pause, agent), notify
 
     return ask
 
 
-def question_of(agent_id: str, pause: Pause, agent: Agent) -> dict[str, Any]:
-    """The interrupt payload that people see."""
+def question_of(session: Session, pause: Pause, agent: Agent) -> dict[str, Any]:
+    """The interrupt payload that people see: the question, and which branch waits for it."""
     prompt = pause.payload if isinstance(pause.payload, dict) else {}
-    message = message_of(agent_id, pause)
+    message = message_of(session.agent_id, pause)
+    waits = waiting_branch(session, pause)
     listed = bool(agent.approvers or agent.groups)
     labels = [label for label, _ in options_of(pause.payload)]
     schema = _schema_of(prompt)
     if not listed and (schema is not None or (labels and not _is_approval(pause.payload))):
         answer = schema if schema is not None else {"enum": labels}
-        asked = {"id": ANSWER, "question": message, "schema": answer}
+        asked = {"id": ANSWER, "question": f"{message}\n\n{waits}", "schema": answer}
         return {"kind": "clarification", "key": "", "data": {"questions": [asked]}}
     first, _, more = message.partition("\n")
     data: dict[str, Any] = {
@@ -64,8 +67,8 @@ def question_of(agent_id: str, pause: Pause, agent: Agent) -> dict[str, Any]:
         "title": first[:_TITLE] or message[:_TITLE],
         "actions": ["accept", "reject"],
     }
-    if more or len(first) > _TITLE:
-        data["description"] = message
+    whole = f"{message}\n\n" if more or len(first) > _TITLE else ""
+    data["description"] = whole + waits
     extra = {name: v for name, v in prompt.items() if name not in _CONVENTION}
     metadata = prompt.get("metadata")
     if isinstance(metadata, dict):
@@ -85,6 +88,23 @@ def message_of(agent_id: str, pause: Pause) -> str:
     if isinstance(said, str) and said.strip():
         return said.strip()
     return f"{agent_id} is paused: {pause.reason}"
+
+
+def waiting_branch(session: Session, pause: Pause) -> str:
+    """What waits, in words: the branch that ends with what the user said last, or the whole session."""
+    name = session.session_id[:_NAME]
+    said = [
+        session.nodes[n].message.get("content")
+        for n in path(session, pause.anchor)
+        if session.nodes[n].message["role"] == "user"
+    ]
+    if pause.anchor is None:
+        return f"The whole conversation {name} waits for this."
+    if not said or not isinstance(said[-1], str):
+        return f"A branch of the conversation {name} waits for this."
+    text = " ".join(said[-1].split())
+    shown = text if len(text) <= _QUOTE else f"{text[: _QUOTE - 1]}…"
+    return f"In the conversation {name}, the branch after “{shown}” waits for this."
 
 
 def options_of(payload: Any) -> list[tuple[str, Any]]:

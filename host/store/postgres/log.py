@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from host.decisions.state import Conversation, Interrupt, Run
+from host.retention import Removal
 from host.store import codec
 from host.store.postgres import append
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
+from host.store.postgres.removal import remove
 from host.store.records import Commit, Conflict, Page, StoredEvent, StoreUnavailable
 from schemas.errors import Refusal
 
@@ -117,6 +119,9 @@ class PostgresLog:
             limit,
         )
         return [row[0] for row in rows]
+
+    async def remove(self, removal: Removal) -> bool:
+        return await remove(self._db, removal)
 
     async def _interrupt(self, where: str, *args: object) -> Interrupt | None:
         row = await self._db.one(f"SELECT {_COLUMNS} {where}", *args)

@@ -10,7 +10,13 @@ import asyncpg
 from host.store.postgres.database import Database
 from host.store.records import StoreUnavailable
 
-MIGRATIONS = ("schema.sql", "functions.sql", "003_shelf.sql", "004_documents.sql")
+MIGRATIONS = (
+    "schema.sql",
+    "functions.sql",
+    "003_shelf.sql",
+    "004_documents.sql",
+    "005_retention.sql",
+)
 """Scripts in the order in which they were written. `sayso_schema` lists the numbers of those applied.
 
 A replica of the version before goes on working while a newer one is started, so a script adds and does

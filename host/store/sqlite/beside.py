@@ -8,11 +8,12 @@ survive a migration under its feet.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from host.decisions.state import Interrupt
 from host.store.audit import AuditTrail, Feed
 from host.store.documents import Documents
 from host.store.keys import ApiKeys
@@ -20,6 +21,7 @@ from host.store.records import StoreUnavailable
 from host.store.shelf import Shelf
 from host.store.sqlite.database import Database
 from host.store.sqlite.documents import SqliteDocuments
+from host.store.sqlite.log import SqliteLog
 from host.store.sqlite.operate import SqliteApiKeys, SqliteAudit, SqliteFeed
 from host.store.sqlite.shelf import SqliteShelf
 from host.store.sqlite.store import MIGRATIONS, scripts
@@ -34,6 +36,8 @@ class Beside:
     audit: AuditTrail
     shelf: Shelf
     documents: Documents
+    interrupt: Callable[[str], Awaitable[Interrupt | None]]
+    """One interrupt as it is now. A look, and nothing is kept of it."""
 
 
 @asynccontextmanager
@@ -56,6 +60,7 @@ async def beside(path: Path) -> AsyncIterator[Beside]:
             SqliteAudit(database),
             SqliteShelf(database),
             SqliteDocuments(database),
+            SqliteLog(database).interrupt,
         )
     finally:
         await database.stop()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 from host.decisions.state import Conversation, Interrupt, Run
+from host.retention import Removal
 from host.store import codec
 from host.store.records import Commit, Conflict, Page, StoredEvent
 from host.store.sqlite.database import Database
 from host.store.sqlite.recent import Recent
+from host.store.sqlite.removal import remove
 from host.store.sqlite.webhooks import enqueue
 
 _COLUMNS = (
@@ -116,6 +118,14 @@ class SqliteLog:
             (now, limit),
         )
         return [row[0] for row in rows]
+
+    async def remove(self, removal: Removal) -> bool:
+        gone = await self._db.write(lambda connection: remove(connection, removal))
+        if gone:
+            self._runs.drop(removal.run_id)
+            for interrupt_id in removal.interrupts:
+                self._interrupts.drop(interrupt_id)
+        return gone
 
     def _interrupt(self, where: str, *args: object) -> Interrupt | None:
         row = self._db.one(f"SELECT {_COLUMNS} {where}", args)

@@ -148,7 +148,7 @@ class SqliteStatistics:
             late=count(f"{pending} deadline IS NOT NULL AND deadline <= ?", most, now),
             shelf={
                 state: count(f"shelf WHERE state = '{state}'", most)
-                for state in ("due", "shelved", "failed")
+                for state in ("due", "shelved", "parked", "failed")
             },
             messages={
                 "due": count("messages WHERE due_at IS NOT NULL AND due_at <= ?", most, now),

@@ -31,3 +31,7 @@ class Recent(Generic[V]):
         self._values.move_to_end(key)
         if len(self._values) > self._size:
             self._values.popitem(last=False)
+
+    def drop(self, key: str) -> None:
+        """It is gone."""
+        self._values.pop(key, None)

@@ -21,6 +21,7 @@ MIGRATIONS = (
     "003_operate.sql",
     "004_shelf.sql",
     "005_documents.sql",
+    "006_retention.sql",
 )
 """Scripts in the order in which they were written. The number of those applied is `user_version`."""
 
