@@ -34,6 +34,7 @@ _MOST_QUESTIONS = 5
 _HIGH_RISK = frozenset({"high", "critical"})
 _ENDED = ("accept", "reject", "refine", "edit-accept")
 _ANYBODY = Reader()
+_LISTS = ("approversList", "approverGroupRefs", "approverRoleRefs")
 
 
 def card_of(
@@ -73,6 +74,7 @@ def card_of(
         link=link,
         reference=interrupt.interrupt_id[-8:],
         reader=reader,
+        listed=any(data.get(name) for name in _LISTS),
     )
 
 

@@ -214,9 +214,11 @@ class Hook(Section):
 
 class Approvals(Section):
     """Who may answer. `unlisted`: who answers a request that lists nobody; `known` people of the
-    directory, or `anyone` that a channel lets in."""
+    directory, or `anyone` that a channel lets in. `links`: whether a mailed link alone answers a request
+    that names its approvers, or a `code` besides that goes to the same mailbox."""
 
     unlisted: Literal["known", "anyone"] = "known"
+    links: Literal["enough", "code"] = "enough"
     self_approval: bool = True
     ref_kinds: frozenset[Literal["principal", "group", "role"]] = frozenset(
         {"principal", "group", "role"}
@@ -233,7 +235,12 @@ class Protocol(Section):
 
 
 class Egress(Section):
-    """Where outbound webhooks may go beside public https addresses: origins, each named exactly."""
+    """Where outbound webhooks may go beside public https addresses: origins, each named exactly.
+
+    `callback_secret` (`whsec_…`) signs what goes to the `callbackUrl` of a run; there is none without it.
+    """
+
+    callback_secret: SecretStr = SecretStr("")
 
     allow: tuple[
         Annotated[str, Field(pattern=r"^https?://([A-Za-z0-9.-]+|\[[0-9a-f:.]+\]):\d{1,5}$")], ...

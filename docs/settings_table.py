@@ -141,6 +141,8 @@ MEANING = {
     "approvals.unlisted": "Who may answer a request that lists nobody: `known` people of the directory (and "
     "whoever was sent the question or holds a link of their own), or `anyone` whom a channel lets in. "
     "`sayso dev` takes `anyone` unless it is set.",
+    "approvals.links": "Whether a mailed link is `enough` to answer a request that names its approvers, or "
+    "its page asks for a `code` that is mailed to the same address: a forwarded mail then only shows.",
     "approvals.self_approval": "Whether the one who asked may also approve. A request may say otherwise.",
     "approvals.ref_kinds": "Which approver references are enforced and advertised. A list of "
     "principals always is enforced.",
@@ -205,6 +207,8 @@ MEANING = {
     "kortyx.ttl_ms": "How long a request for input may wait. Also `KORTYX_FRAMEWORK_TTL_MS`.",
     "kortyx.wait_seconds": "How long a chat request waits for the run's next question or its end.",
     "kortyx.late": "An answer that is too late: `refuse` it, or take its message for a `new-turn`.",
+    "egress.callback_secret": "`whsec_` and the base64 of 24 to 64 random bytes: signs what goes to the "
+    "`callbackUrl` of a run. Unset: a `callbackUrl` is refused.",
     "registrations.<name>.payload_schema": "What is shown: a table with a JSON Schema, the path of a JSON "
     "file, or `package.module:Model`.",
     "registrations.<name>.response_schema": "What an answer is, in the same three ways.",

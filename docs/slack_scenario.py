@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import scenario
-from scenario import ASKED, DECIDED
+from scenario import ASKED
 
 from adapters.cards import card_of
 from adapters.views import Card, Reader, Thread
@@ -139,7 +139,7 @@ def endings() -> list[Card]:
 
 def long() -> Card:
     """Arguments that a message can't hold."""
-    lines = ", ".join(f"bolt M12" for _ in range(400))
+    lines = ", ".join("bolt M12" for _ in range(400))
     return approval(artifactData={"order": "4711", "lines": lines}).card(
         link="https://x.example/a/1"
     )
@@ -233,6 +233,3 @@ def waiting() -> list[Card]:
 def decided() -> list[Card]:
     """What Ada decided lately."""
     return [endings()[2], endings()[0]]
-
-
-MOMENTS = (ASKED, DECIDED)

@@ -16,6 +16,7 @@ from gateway import channels as wiring
 from gateway import conformance, workflows
 from gateway.addresses import Addresses
 from gateway.auth import Keys
+from gateway.callbacks import Callbacks
 from gateway.health import Health
 from gateway.http import PROTOCOL
 from gateway.idempotency import Idempotency
@@ -92,8 +93,10 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
         lambda: events.subscribers.open,
         served.host.clock,
     )
+    secret = served.settings.egress.callback_secret.get_secret_value()
+    callbacks = Callbacks(served.host, served.egress, secret)
     parts: tuple[Routed, ...] = (
-        RunRoutes(served.host, served.keys, once),
+        RunRoutes(served.host, served.keys, once, callbacks),
         InterruptRoutes(served.host, served.access, served.keys, once),
         events,
         ForkRoutes(served.host, served.keys, once, served.addresses),
@@ -106,6 +109,7 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
             once,
             served.addresses,
             served.watch,
+            callbacks,
         ),
         InputRoutes(served.host, served.keys, once, served.addresses, served.contracts, sessions),
         KeyRoutes(served.host, served.keys),
@@ -113,7 +117,7 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
         kortyx(served.settings, served.host, served.keys, served.access, sessions),
         substructure(served.sessions, served.host, served.keys, events),
         SymfonicRoutes(served.pauses, served.keys, served.addresses),
-        DiscoveryRoutes(served.host.policy, protocol, fixtures),
+        DiscoveryRoutes(served.host.policy, protocol, fixtures, callbacks=bool(secret)),
         OpenApiRoutes(protocol),
         health,
     )

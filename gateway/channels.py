@@ -19,6 +19,7 @@ from adapters.views import Reader
 from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
 from config.settings import Settings
+from gateway.link_codes import LinkCodes
 from gateway.shelving import Filing, shelved_event
 from host.store.documents import Documents
 from host.store.shelf import ShelvedEvent
@@ -52,11 +53,17 @@ def build(
 ) -> dict[str, Channel]:
     """The channels by name. Raises `ValueError` with the key of what is wrong."""
     web = WebSettings(public_url=public_url, secret=form_secret.encode())
-    channels: list[Channel] = [WebChannel(web, doors.intake, doors.links)]
+    email = _email(settings, public_url, doors) if settings.email.is_on else None
+    codes = None
+    if settings.approvals.links == "code":
+        if email is None or doors.documents is None:
+            raise ValueError("approvals.links: a code needs mail to be sent by; set up [email]")
+        codes = LinkCodes(doors.documents, email.send_code, _now)
+    channels: list[Channel] = [WebChannel(web, doors.intake, doors.links, codes)]
     if settings.slack.is_on:
         channels.append(_slack(settings, public_url, form_secret, doors))
-    if settings.email.is_on:
-        channels.append(_email(settings, public_url, doors))
+    if email is not None:
+        channels.append(email)
     if settings.hooks:
         channels.append(_webhooks(settings, doors))
     return {channel.name: channel for channel in channels}
@@ -171,7 +178,7 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _email(settings: Settings, public_url: str, doors: Doors) -> Channel:
+def _email(settings: Settings, public_url: str, doors: Doors) -> EmailChannel:
     from adapters.email.app import EmailChannel
     from gateway.outgoing_mail import mail_settings
 

@@ -31,6 +31,7 @@ from gateway.addresses import Addresses
 from gateway.application import Served, application
 from gateway.audit import AuditWorker
 from gateway.auth import Key, Keys
+from gateway.callbacks import check_secret
 from gateway.health import Health
 from gateway.inbox import Inbox
 from gateway.inboxes import Inboxes
@@ -147,6 +148,7 @@ class Gateway:
         self.addresses.check(None)
         self.sessions = dialect.sessions(settings, self.host, self.addresses, secrets.links)
         self._fallback = Addresses(self.channels, settings.fallback).check(None)
+        check_secret(settings.egress.callback_secret.get_secret_value())
         self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
         await self.egress.start()
         if settings.pickers:

@@ -64,6 +64,10 @@ def _texts(settings: Settings) -> Iterator[tuple[str, str]]:
         ),
         *((f"tokens.keys.{kid}", secret) for kid, secret in settings.tokens.keys.items()),
         *((f"hooks.{name}.secrets", s) for name, h in settings.hooks.items() for s in h.secrets),
+        *(
+            (f"substructure.agents.{name}.secret", agent.secret)
+            for name, agent in settings.substructure.agents.items()
+        ),
     ):
         if secret is not None:
             yield name, secret.get_secret_value()

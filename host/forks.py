@@ -8,6 +8,7 @@ from dataclasses import replace
 from host import history, ids
 from host.decisions import forking
 from host.decisions.evolve import evolve
+from host.decisions.session import WORKFLOW
 from host.decisions.state import NewEvent, Principal, Run, State
 from host.host import Host
 from host.journal import Decided, MakeReply
@@ -23,6 +24,8 @@ async def fork(
     Raises `Refusal`: `not_found`, `id_tenant_mismatch`, `validation_error`, `fork_point_invalid`.
     """
     source = await host.run(principal, run_id)
+    if source.workflow_id == WORKFLOW:
+        raise Refusal("fork_point_invalid", "A session branches by itself: edit a message of it.")
     cut = forking.check_fork_point(body.mode, body.from_seq, source.version)
     if body.run_options_overlay is not None and body.mode == "replay":
         raise Refusal("validation_error", "runOptionsOverlay is for a branch only.")

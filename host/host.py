@@ -74,7 +74,11 @@ class Host:
     # --- runs -------------------------------------------------------------------------------------
 
     async def start_run(
-        self, principal: Principal, body: CreateRun, reply: MakeReply | None = None
+        self,
+        principal: Principal,
+        body: CreateRun,
+        reply: MakeReply | None = None,
+        callback: str | None = None,
     ) -> Run:
         """A new run, started. Raises `Refusal`: `not_found` for an unknown workflow; `validation_error`
         for a parent or a use of contracts that can't be."""
@@ -90,6 +94,7 @@ class Host:
             configurable=body.configurable.wire() if body.configurable else None,
             tags=tuple(body.tags or ()),
             metadata=body.metadata,
+            callback=callback,
         )
         contract_use.use_of(run.configurable)
         await children.adopt(self, principal, run)
@@ -214,6 +219,7 @@ class Host:
         payload: InterruptPayload,
         notify: tuple[str, ...],
         reply: MakeReply | None = None,
+        callback: str | None = None,
     ) -> Interrupt:
         """A new run of an outside program and its first question, in one commit.
 
@@ -229,6 +235,7 @@ class Host:
             inputs=body.inputs,
             tags=tuple(body.tags or ()),
             metadata=body.metadata,
+            callback=callback,
         )
         wire = payload.wire()
 

@@ -125,6 +125,7 @@ class AskBody(RequestInterrupt):
         None
     )
     metadata: dict[str, Any] | None = None
+    callback_url: str | None = None
 
 
 class MintToken(Exact):

@@ -19,7 +19,7 @@ from adapters.email.offers import offer_of
 from adapters.email.settings import EmailSettings
 from adapters.email.transports.choose import transport_of
 from adapters.email.transports.port import Outgoing
-from adapters.views import Person
+from adapters.views import Person, Reader
 
 
 class Receiving(Protocol):
@@ -78,6 +78,18 @@ class EmailChannel:
     async def send(self, outgoing: Outgoing) -> str:
         """Hand over one mail that is no delivery: an acknowledgement. See `Transport.send`."""
         return await self._transport.send(outgoing)
+
+    async def send_code(self, address: str, code: str, reader: Reader) -> None:
+        """Mail the code that proves a link. Raises `DeliveryFailed`."""
+        name, sender = self._settings.sender
+        own = message_id(self._settings.domain, "code", address, code)
+        try:
+            recipient = canonical(address)
+            envelope = Envelope(name, sender, recipient, own, language=reader.locale)
+            mail = render.code(code, reader)
+            await self._transport.send(Outgoing(mail, envelope, datetime.now(UTC)))
+        except ValueError as unfit:
+            raise DeliveryFailed(f"the mail can't be written: {unfit}", permanent=True) from unfit
 
     def check_address(self, address: str) -> str:
         """One plain address, its domain in lower case. Raises `ValueError` for anything else."""

@@ -18,7 +18,7 @@ from adapters.channel import Delivery
 from adapters.email.offers import Offer
 from adapters.languages.catalogue import Words, words_of
 from adapters.texts import moment_words, utc_iso, visible
-from adapters.views import Card
+from adapters.views import Card, Reader
 
 MAX_HTML: Final = 60_000
 """Bytes of HTML: Gmail cuts a mail near 102 000, earlier when much of it is not ASCII."""
@@ -77,6 +77,18 @@ def ending(delivery: Delivery, home: str = "", *, replies: bool = False) -> Mail
     """The short mail that says how it ended, for the same thread. `replies`: the mail before it
     took some."""
     return _mail("ending", delivery, home, replies=replies)
+
+
+def code(code: str, reader: Reader) -> Mail:
+    """The mail with a code that proves a link. No link in it: who asked for it has the page open."""
+    words = words_of(reader.locale)
+    subject, text = words("mail.code_subject", code=code), words("mail.code_text", code=code)
+    html = (
+        f'<!doctype html>\n<html lang="{words.locale}" dir="{words("language.direction")}"><head>'
+        f'<meta charset="utf-8"><title>{escape(subject)}</title></head>'
+        f"<body><p>{escape(text)}</p></body></html>\n"
+    )
+    return Mail(subject, f"{text}\n", html)
 
 
 def subject_of(delivery: Delivery) -> str:

@@ -30,6 +30,7 @@ from adapters.slack.acks import Ack
 from adapters.slack.client import SlackClient, SlackFailed, quiet_logger
 from adapters.slack.desk import Desk
 from adapters.slack.directory import SlackRoster
+from adapters.slack.dispatch import dispatch
 from adapters.slack.inbound import Dedupe, Inbound
 from adapters.slack.inflight import InFlight
 from adapters.slack.install import Exchange, Install
@@ -187,15 +188,8 @@ class SlackChannel:
         if payload.get("type") == RATE_LIMITED:
             _log.warning("slack: more than 30,000 events an hour; Slack holds some back")
             return web.Response()
-        # Verified and parsed already: bolt takes that in the form in which a socket brings it. Its own
-        # parser would lose a command whose text holds the word "payload".
-        asked = AsyncBoltRequest(
-            body=payload,
-            query=request.query_string,
-            headers=request.headers,  # type: ignore[arg-type]  # any mapping of names to values
-            mode="socket_mode",
-        )
-        return await to_aiohttp_response(await self._bolt.async_dispatch(asked))
+        found = await dispatch(self._bolt, payload, request.headers, request.query_string)
+        return await to_aiohttp_response(found)
 
     async def _read(self, request: web.Request) -> bytes:
         """The raw body, bounded by our own limit whatever the application's is."""

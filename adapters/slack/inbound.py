@@ -68,7 +68,7 @@ class Inbound:
                 self._inflight.start(self._note(place, self._known(place)("slack.unknown_button")))
             elif isinstance(found, receive.FormWanted):
                 await self._open(found)
-            elif await self._dedupe(found.response.dedupe, CLICK_TTL):
+            else:  # a copy of it gets the receipt that was kept with the first
                 receipt = await self._answer(found.response)
                 if not receipt.ok:
                     self._inflight.start(self._note(place, receipt.message))

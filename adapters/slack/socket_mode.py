@@ -15,7 +15,7 @@ import contextlib
 import logging
 from time import time
 
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
@@ -24,6 +24,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 
 from adapters.slack.client import SlackClient, quiet_logger
+from adapters.slack.dispatch import MALFORMED, dispatch
 from adapters.slack.inflight import InFlight
 from adapters.slack.settings import SlackSettings
 from adapters.slack.shapes import flaw
@@ -131,14 +132,17 @@ class SocketMode:
             self._inflight.start(self._handle(socket, request))
 
     async def _handle(self, socket: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        if found := flaw(request.payload):
-            # Here nobody can be told 400, and what is not acknowledged stalls or comes again.
-            _log.warning("slack: took no notice of an envelope: %s", found)
-            await socket.send_socket_mode_response(SocketModeResponse(request.envelope_id))
-            return
-        async with self._slots:
-            answer = await run_async_bolt_app(self._bolt, request)
-            await send_async_response(socket, request, answer, time())
+        found = flaw(request.payload)
+        if not found:
+            retry = {"x-slack-retry-num": str(request.retry_attempt or 0)}
+            async with self._slots:
+                answer = await dispatch(self._bolt, request.payload, retry)
+                if answer.status != MALFORMED:
+                    await send_async_response(socket, request, answer, time())
+                    return
+        # Here nobody can be told 400, and what is not acknowledged stalls or comes again.
+        _log.warning("slack: took no notice of an envelope: %s", found or "malformed")
+        await socket.send_socket_mode_response(SocketModeResponse(request.envelope_id))
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

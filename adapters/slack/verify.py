@@ -8,13 +8,14 @@ minutes old.
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import hmac
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import parse_qs
+
+import orjson
 
 from adapters.slack.shapes import flaw
 
@@ -22,6 +23,8 @@ MAX_BODY: Final = 2 * 1024 * 1024
 """Bytes. A form-encoded view of 250 kB grows to three times its size; this leaves room and no
 more.
 """
+
+_MEMBERS: Final = 64
 
 MAX_AGE: Final = 300
 """Seconds between Slack's clock and ours, either way."""
@@ -92,19 +95,43 @@ class Verifier:
 def _payload(content_type: str, body: bytes) -> dict[str, Any]:
     """Refuses what would make a later reader raise: wrong encoding, no JSON object, nesting bombs."""
     try:
-        text = body.decode("utf-8")
         if content_type.partition(";")[0].strip().lower() == "application/json":
-            payload = json.loads(text)
-        elif text.startswith("{"):
+            payload = orjson.loads(body)
+        elif body.startswith(b"{"):
             raise SlackRequestRefused(400, "JSON body without its content type")
         else:
-            form = parse_qs(text, keep_blank_values=True, max_num_fields=64, errors="strict")
-            members = {name: values[0] for name, values in form.items()}
-            payload = json.loads(members["payload"]) if "payload" in members else members
-    except (ValueError, RecursionError) as error:
+            members = _members(body)
+            sent = members.get("payload")
+            payload = orjson.loads(sent) if sent is not None else _texts(members)
+    except ValueError as error:
         raise SlackRequestRefused(400, "body malformed") from error
     if not isinstance(payload, dict):
         raise SlackRequestRefused(400, "body malformed")
     if found := flaw(payload):
         raise SlackRequestRefused(400, found)
     return payload
+
+
+def _members(body: bytes) -> dict[str, bytes]:
+    """The members of a form, the first of each name. Raises `ValueError`."""
+    parts = body.split(b"&", _MEMBERS)
+    if len(parts) > _MEMBERS:
+        raise ValueError("too many members")
+    found: dict[str, bytes] = {}
+    for part in parts:
+        name, _, value = part.partition(b"=")
+        found.setdefault(unquoted(name).decode(), unquoted(value))
+    return found
+
+
+def _texts(members: dict[str, bytes]) -> dict[str, Any]:
+    return {name: value.decode() for name, value in members.items()}
+
+
+def unquoted(text: bytes) -> bytes:
+    """A form's percent-encoding undone. The standard library's takes longer for a click than all the rest
+    of this module; in C there is the decoder of quoted-printable, the same code with another sign."""
+    if b"%" not in text:
+        return text.replace(b"+", b" ")
+    swapped = text.replace(b"+", b" ").replace(b"=", b"%3D").replace(b"%", b"=")
+    return binascii.a2b_qp(swapped)

@@ -16,13 +16,14 @@ import structlog
 from aiohttp import web
 
 from adapters.channel import Delivery, Intake, Links, Shown, Visitor
-from adapters.languages.catalogue import MAX_HINT, Words, words_of
+from adapters.languages.catalogue import MAX_HINT, words_of
 from adapters.views import Card, Form, Receipt
-from adapters.web import pages, receive, render
+from adapters.web import login, pages, receive, render
 from adapters.web.nonces import NOTE_MAX_AGE, FormSeal, NonceRefused, browser_cookie
 from adapters.web.offers import look_up
 from adapters.web.press import pressed, signs_of
 from adapters.web.settings import WebSettings
+from adapters.web.wire import html, problem, read_form, spoken
 from schemas.errors import STATUS, Refusal
 
 log = structlog.get_logger(__name__)
@@ -32,8 +33,6 @@ MAX_HANDLE: Final = 1024
 
 FIELD_ERRORS_STATUS: Final = 422
 """The form was understood and a value in it wasn't right."""
-
-_FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 
 class WebChannel:
@@ -45,13 +44,17 @@ class WebChannel:
 
     name = "web"
 
-    def __init__(self, settings: WebSettings, intake: Intake, links: Links) -> None:
+    def __init__(
+        self, settings: WebSettings, intake: Intake, links: Links, codes: login.Codes | None = None
+    ) -> None:
         self._settings = settings
         self._intake = intake
         self._links = links
         self._seal = FormSeal(settings.secret)
         self._form_cookie = f"{settings.cookie_prefix}sayso-form"
         self._note_cookie = f"{settings.cookie_prefix}sayso-note"
+        self._proof_cookie = f"{settings.cookie_prefix}sayso-proof"
+        self._login = None if codes is None else login.Login(codes, self._seal)
 
     def routes(self) -> Sequence[web.RouteDef]:
         """GET, HEAD and POST of the answer page."""
@@ -80,7 +83,7 @@ class WebChannel:
                 return await self._post(request)
             return await self._get(request)
         except Refusal as refusal:
-            return _problem(refusal.code, refusal.status, _spoken(request))
+            return problem(refusal.code, refusal.status, spoken(request))
 
     async def _get(self, request: web.Request) -> web.Response:
         visitor = await self._visitor(request)
@@ -91,8 +94,8 @@ class WebChannel:
 
     async def _post(self, request: web.Request) -> web.Response:
         if not self._from_our_page(request):
-            return _problem("foreign_page", 403, _spoken(request))
-        submission = await _read_form(request)
+            return problem("foreign_page", 403, spoken(request))
+        submission = await read_form(request)
         visitor = await self._visitor(request)
         if not visitor.may_answer:
             raise Refusal("forbidden", "This link shows the question and can't answer it.")
@@ -104,6 +107,8 @@ class WebChannel:
         except NonceRefused as refused:
             notice = words(f"page.again_{refused.why}")
             return await self._again(request, visitor, card, submission, 403, notice=notice)
+        if self._must_prove(request, visitor, card) or submission.action in login.ACTIONS:
+            return await self._prove(request, visitor, card, submission)
         if submission.find and card.state == "open":
             return await self._found(request, visitor, card, submission)
         if not pressed(signs_of(request.headers), submission.press):
@@ -130,6 +135,35 @@ class WebChannel:
         receipt = await self._intake.answer(read.response)
         return await self._answered(request, visitor, card, submission, receipt)
 
+    def _must_prove(self, request: web.Request, visitor: Visitor, card: Card) -> bool:
+        proof = request.cookies.get(self._proof_cookie, "")
+        browser = request.cookies.get(self._form_cookie, "")
+        return self._login is not None and self._login.wanted(visitor, card, proof, browser)
+
+    async def _prove(
+        self, request: web.Request, visitor: Visitor, card: Card, submission: receive.Submission
+    ) -> web.Response:
+        """A code is asked for, or entered. Anything else waits until it was."""
+        words = words_of(card.reader.locale)
+        if self._login is None or not self._must_prove(request, visitor, card):
+            return self._redirect(request, visitor, "")
+        notice = words("page.login_needed")
+        if not pressed(signs_of(request.headers), submission.press):
+            notice = words("page.again_pressed")
+        elif submission.action == login.SEND:
+            sent = await self._login.codes.send(visitor, card.reader)
+            said = words("page.login_sent" if sent else "page.login_often")
+            return self._redirect(request, visitor, said)
+        elif submission.action == login.ENTER:
+            if await self._login.codes.check(visitor, submission.code):
+                response = self._redirect(request, visitor, words("page.login_done"))
+                proof = self._login.proof(visitor, request.cookies.get(self._form_cookie, ""))
+                self._set_cookie(response, self._proof_cookie, proof)
+                return response
+            notice = words("page.login_wrong")
+        page = await self._draw(visitor, card, notice=notice, alert=True, status=403)
+        return self._page(request, visitor, page)
+
     async def _answered(
         self,
         request: web.Request,
@@ -143,7 +177,7 @@ class WebChannel:
             return self._redirect(request, visitor, receipt.message)
         status = STATUS.get(receipt.code, 400)
         if receipt.code in {"forbidden", "interrupt_not_found"}:
-            return _problem(receipt.code, status, words_of(card.reader.locale))
+            return problem(receipt.code, status, words_of(card.reader.locale))
         now = receipt.card or await self._intake.look(visitor.interrupt_id, visitor.person) or card
         if receipt.field_errors:
             status = FIELD_ERRORS_STATUS
@@ -215,11 +249,13 @@ class WebChannel:
         )
 
     def _page(self, request: web.Request, visitor: Visitor, page: pages.CardPage) -> web.Response:
-        if not page.sections:
-            return _html(render.card_html(page, ""), page.status)
+        if self._must_prove(request, visitor, page.card):
+            page = replace(page, sections=(), login=True)
+        if not page.sections and not page.login:
+            return html(render.cardhtml(page, ""), page.status)
         cookie, fresh = browser_cookie(request.cookies.get(self._form_cookie))
         nonce = self._seal.issue(visitor.handle, cookie, page.card.version)
-        response = _html(render.card_html(page, nonce), page.status)
+        response = html(render.cardhtml(page, nonce), page.status)
         if fresh:
             self._set_cookie(response, self._form_cookie, cookie)
         return response
@@ -268,47 +304,11 @@ class WebChannel:
         visitor = await self._links.open(handle) if len(handle) <= MAX_HANDLE else None
         if visitor is None:
             raise Refusal("interrupt_not_found", "This link doesn't work.")
-        spoken = request.headers.get("Accept-Language", "")[:MAX_HINT]
-        return replace(visitor, person=replace(visitor.person, locale=spoken))
+        heard = request.headers.get("Accept-Language", "")[:MAX_HINT]
+        return replace(visitor, person=replace(visitor.person, locale=heard))
 
     async def _card(self, visitor: Visitor) -> Card:
         card = await self._intake.look(visitor.interrupt_id, visitor.person)
         if card is None:
             raise Refusal("interrupt_not_found", "This link doesn't work.")
         return card
-
-
-async def _read_form(request: web.Request) -> receive.Submission:
-    """The form post, read no further than allowed. Raises `Refusal`."""
-    if request.content_type != _FORM_TYPE:
-        raise Refusal("unsupported_media_type", "Press a button on the answer page.")
-    if (request.content_length or 0) > receive.MAX_BODY:
-        raise Refusal("payload_too_large", "Shorten the answer.")
-    body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > receive.MAX_BODY:
-            raise Refusal("payload_too_large", "Shorten the answer.")
-    try:
-        return receive.parse_submission(bytes(body))
-    except ValueError as damaged:
-        raise Refusal("validation_error", str(damaged)) from None
-
-
-def _spoken(request: web.Request) -> Words:
-    """The language of a page for somebody whom we don't know (yet): their browser's."""
-    return words_of(request.headers.get("Accept-Language", ""))
-
-
-def _problem(code: str, status: int, words: Words) -> web.Response:
-    page = pages.problem_page(code, status, words)
-    response = _html(render.problem_html(page), page.status)
-    if page.status in {429, 503}:
-        response.headers["Retry-After"] = "30"
-    return response
-
-
-def _html(text: str, status: int) -> web.Response:
-    return web.Response(
-        text=text, status=status, headers=render.HEADERS, content_type="text/html", charset="utf-8"
-    )

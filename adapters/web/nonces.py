@@ -49,6 +49,7 @@ class FormSeal:
     def __init__(self, secret: bytes) -> None:
         self._forms = _serializer(secret, b"sayso.web.form")
         self._notes = _serializer(secret, b"sayso.web.note")
+        self._proofs = _serializer(secret, b"sayso.web.proof")
 
     def issue(self, handle: str, cookie: str, version: int) -> str:
         """A fresh nonce for a form on the page of `handle`, for the browser that holds `cookie`."""
@@ -77,6 +78,20 @@ class FormSeal:
         except SignatureExpired:
             raise NonceRefused("aged") from None
         return Drawn(said["n"], said["v"])
+
+    def proof(self, handle: str, cookie: str) -> str:
+        """Says of a browser that the code of this link was typed into it."""
+        return _text(self._proofs.dumps([_digest(handle), _digest(cookie)]))
+
+    def is_proof(self, sealed: str, handle: str, cookie: str) -> bool:
+        """Whether it is one, of this link and this browser, and younger than `MAX_AGE`."""
+        if not sealed or not cookie or len(sealed) > _MAX_SEALED:
+            return False
+        try:
+            said = self._proofs.loads(sealed, max_age=MAX_AGE)
+        except BadData:
+            return False
+        return hmac.compare_digest("".join(said), _digest(handle) + _digest(cookie))
 
     def note(self, handle: str, text: str) -> str:
         """A sealed note that the page of `handle` shows after the redirect, cut to 300 letters."""

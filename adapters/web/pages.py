@@ -72,6 +72,7 @@ class CardPage:
     decided_at: Moment | None
     reader: str
     words: Words
+    login: bool = False  # the link has to be proven before anything is offered
 
 
 @dataclass(frozen=True, slots=True)

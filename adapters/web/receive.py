@@ -14,7 +14,7 @@ from adapters.channel import Response, Visitor
 from adapters.forms import read_values
 from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Action, Field, Form
-from adapters.web import press
+from adapters.web import login, press
 from adapters.web.offers import FIND, QUERY_PREFIX
 from adapters.web.settings import WebSettings, is_loopback
 
@@ -28,7 +28,7 @@ CONFIRMED: Final = "confirmed"
 """The box that stands before an action of high risk; its error comes back under this name."""
 
 ActionId = Literal["accept", "reject", "refine", "edit-accept", "ask", "answer"]
-_ACTIONS: Final = frozenset(get_args(ActionId))
+_ACTIONS: Final = frozenset(get_args(ActionId)) | login.ACTIONS
 _VALUE_PREFIX: Final = "v."
 _LOCAL_MINUTE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?")
 
@@ -38,9 +38,10 @@ class Submission:
     """A form post, taken apart. `values` maps `Field.id` to everything posted under it."""
 
     nonce: str = field(repr=False)
-    action: ActionId
+    action: ActionId | Literal["code", "login"]
     confirmed: bool = False
     press: str = ""
+    code: str = field(default="", repr=False)
     find: str = ""
     queries: dict[str, str] = field(default_factory=dict)
     values: dict[str, list[str]] = field(default_factory=dict)
@@ -88,6 +89,7 @@ def parse_submission(body: bytes) -> Submission:
         action=cast(ActionId, single["action"]),
         confirmed=single.get(CONFIRMED) == "yes",
         press=single.get(press.FIELD, ""),
+        code="".join(single.get(login.CODE, "").split())[:20],
         find=single.get(FIND, ""),
         queries=queries,
         values=values,
@@ -151,7 +153,7 @@ def read_response(
         Response(
             interrupt_id=visitor.interrupt_id,
             person=visitor.person,
-            action=submission.action,
+            action=cast(ActionId, submission.action),
             value=value,
             dedupe=dedupe_key(nonce_id, submission),
             version=version,

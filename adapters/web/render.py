@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from adapters.texts import visible
-from adapters.web import press
+from adapters.web import login, press
 from adapters.web.fields import Control
 from adapters.web.pages import CardPage, Problem
 from adapters.web.receive import CONFIRMED
@@ -40,6 +40,7 @@ _ENVIRONMENT.filters["groupby_adjacent"] = adjacent_groups
 _ENVIRONMENT.globals["css"] = Markup(_CSS)  # noqa: S704
 _ENVIRONMENT.globals["confirmed"] = CONFIRMED
 _ENVIRONMENT.globals["press"] = press
+_ENVIRONMENT.globals["login"] = login
 _ENVIRONMENT.globals["script"] = Markup(press.SCRIPT)  # noqa: S704 - ours, as the style sheet is
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(

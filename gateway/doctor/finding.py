@@ -18,6 +18,10 @@ class Finding:
     do: str = ""
 
 
+LARGE_BYTES = 10 << 30
+"""A database above this has a log that somebody should decide about."""
+
+
 def ok(subject: str, sentence: str) -> Finding:
     return Finding("ok", subject, sentence)
 

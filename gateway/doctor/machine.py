@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from config.settings import Settings
-from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.doctor.finding import LARGE_BYTES, Finding, fail, ok, warn
 from gateway.keyring import KeyringFile
 from gateway.secrets import own_secrets
 from host.store.records import StoreUnavailable
@@ -92,6 +92,17 @@ def database(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield ok("database", f"{path} opens, schema {version}")
+    yield from large("database", path.stat().st_size, settings)
+
+
+def large(subject: str, size: int, settings: Settings) -> Iterator[Finding]:
+    """A database that has grown large, where nothing is ever removed from it."""
+    if size > LARGE_BYTES and settings.store.keep_days is None:
+        yield warn(
+            subject,
+            f"it has {size / 2**30:.0f} GiB, and no run is ever removed",
+            "Set SAYSO_STORE__KEEP_DAYS to remove runs that have been over for so many days.",
+        )
 
 
 def disk(settings: Settings) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ import aiosmtplib
 from adapters.email.settings import EmailSettings
 from config.settings import Settings
 from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.doctor.machine import large
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
 
@@ -77,6 +78,7 @@ async def postgres(settings: Settings) -> AsyncIterator[Finding]:
         try:
             version = await connection.fetchval("SHOW server_version", timeout=PATIENCE)
             schema = await _schema(connection)
+            size = await connection.fetchval("SELECT pg_database_size(current_database())")
         finally:
             await connection.close(timeout=PATIENCE)
     except (
@@ -95,6 +97,8 @@ async def postgres(settings: Settings) -> AsyncIterator[Finding]:
         return
     yield ok("postgres", f"answers, version {version}")
     yield _about_schema(schema)
+    for finding in large("postgres", size, settings):
+        yield finding
 
 
 async def _schema(connection: asyncpg.Connection[Any]) -> int:

@@ -21,9 +21,16 @@ class DiscoveryRoutes:
     """The discovery document, made once: it changes only with the configuration."""
 
     def __init__(
-        self, policy: Policy, protocol: ProtocolVersion, fixtures: Sequence[str] = ()
+        self,
+        policy: Policy,
+        protocol: ProtocolVersion,
+        fixtures: Sequence[str] = (),
+        *,
+        callbacks: bool = False,
     ) -> None:
         found = document(policy, protocol)
+        if callbacks:
+            found["interrupt"]["callbackDelivery"] = True
         if fixtures:  # the conformance mode alone has any
             found["fixtures"] = list(fixtures)
         self._raw = orjson.dumps(found)

@@ -10,6 +10,7 @@ from aiohttp import web
 from gateway import wire
 from gateway.addresses import Addresses
 from gateway.auth import Caller, Keys
+from gateway.callbacks import Callbacks
 from gateway.http import body_of, parse, reply
 from gateway.idempotency import Attempt, Idempotency
 from gateway.links import AnswerLinks
@@ -39,7 +40,9 @@ class OwnRoutes:
         once: Idempotency,
         addresses: Addresses,
         watch: Watch,
+        callbacks: Callbacks,
     ) -> None:
+        self._callbacks = callbacks
         self._host = host
         self._access = access
         self._links = links
@@ -88,12 +91,17 @@ class OwnRoutes:
 
         async def act(attempt: Attempt) -> tuple[int, dict[str, Any]]:
             body = parse(AskBody, await body_of(request))
+            payload, notify = check_payload(body.payload), self._addresses.check(body.notify)
+            callback = None
+            if body.callback_url is not None:
+                callback = await self._callbacks.prepare(caller.principal.tenant, body.callback_url)
             interrupt = await self._host.ask(
                 caller.principal,
                 body,
-                check_payload(body.payload),
-                self._addresses.check(body.notify),
+                payload,
+                notify,
                 attempt.kept(lambda state: (201, wire.interrupt_record(state.interrupt))),
+                callback,
             )
             return 201, wire.interrupt_record(interrupt)
 

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from gateway import wire
 from gateway.auth import Keys
+from gateway.callbacks import Callbacks
 from gateway.http import body_of, not_modified, parse, reply
 from gateway.idempotency import Attempt, Idempotency
 from host.host import Host
@@ -19,7 +20,8 @@ from schemas.runs import CancelBody, CreateRun, FinishBody
 class RunRoutes:
     """`/runs` and the run operations of our own."""
 
-    def __init__(self, host: Host, keys: Keys, once: Idempotency) -> None:
+    def __init__(self, host: Host, keys: Keys, once: Idempotency, callbacks: Callbacks) -> None:
+        self._callbacks = callbacks
         self._host = host
         self._keys = keys
         self._once = once
@@ -40,7 +42,10 @@ class RunRoutes:
             body = parse(CreateRun, await body_of(request))
             _check_served(body, request, tenant)
             kept = attempt.kept(lambda state: (201, wire.created(state.run)))
-            run = await self._host.start_run(caller.principal, body, kept)
+            callback = None
+            if body.callback_url is not None:
+                callback = await self._callbacks.prepare(tenant, body.callback_url)
+            run = await self._host.start_run(caller.principal, body, kept, callback)
             return 201, wire.created(run)
 
         return await self._once.run(request, tenant, "createRun", act)
@@ -100,12 +105,6 @@ def _check_served(body: CreateRun, request: web.Request, tenant: str) -> None:
     if request.headers.get("OpenWOP-Dedup", "").strip().lower() == "enforce":
         raise _unserved(
             "dedup", "This gateway does not enforce one active run a scopeId: use Idempotency-Key."
-        )
-    if body.callback_url is not None:
-        raise Refusal(
-            "validation_error",
-            "This gateway does not deliver to a callbackUrl; wait or poll instead.",
-            field="callbackUrl",
         )
     if body.workflow_id is None:
         raise Refusal(

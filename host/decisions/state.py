@@ -223,6 +223,7 @@ class Run:
     replay_of: str | None = None
     root: str = ""
     due: int | None = None
+    callback: str | None = None
 
     @property
     def tenant(self) -> str:

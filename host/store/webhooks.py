@@ -166,6 +166,7 @@ def owed(commit: Commit, wishes: Iterable[Wish]) -> list[Owed]:
     run = commit.run
     if run.replay_of is not None:
         return []
+    tags = {*run.tags, run.callback}
     return [
         Owed(
             delivery_id(wish.webhook_id, run.run_id, commit.expected + place),
@@ -174,7 +175,7 @@ def owed(commit: Commit, wishes: Iterable[Wish]) -> list[Owed]:
             event.type,
         )
         for wish in wishes
-        if not wish.tags or not wish.tags.isdisjoint(run.tags)
+        if not wish.tags or not wish.tags.isdisjoint(tags)
         for place, event in enumerate(commit.events)
         if event.type in wish.events
     ]

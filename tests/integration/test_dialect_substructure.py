@@ -417,6 +417,19 @@ async def test_36_a_child_s_interrupt_is_the_child_s(start: Start, worker: Worke
     assert (finished["id"], finished["result"]) == ("t1", "The tool said: sent")
 
 
+async def test_38_what_was_answered_elsewhere_is_answered(client: Client, worker: Worker) -> None:
+    name = await asked(client)
+    _, page, _ = await client.api.call("GET", "/host/sayso/interrupts?status=open")
+    [record] = page["interrupts"]
+    await client.resume(name, {"approved": True})
+    run = path_segment(record["runId"])
+    path = f"/runs/{run}/interrupts/{record['nodeId']}"
+    status, body, _ = await client.api.call("POST", path, {"resumeValue": {"action": "reject"}})
+    assert (status, body["error"]) == (409, "interrupt_already_resolved")
+    await client.idle()
+    assert len(worker.of("interrupt.resumed")) == 1
+
+
 # --- streams, turns, refusals -----------------------------------------------------------------------
 
 
@@ -498,6 +511,22 @@ async def test_credentials(served: Api) -> None:
     client = await client_of(served)
     assert (await client.call("POST", "/machine/client-tokens", body))[0] == 401
     assert (await served.call("GET", path))[0] == 404
+
+
+async def test_a_session_is_not_forked(client: Client) -> None:
+    """Its questions would be answered twice: a session branches by itself."""
+    await asked(client)
+    run = path_segment((await client.look())["run_id"])
+    status, body, _ = await client.api.call("POST", f"/runs/{run}:fork", {"mode": "replay"})
+    assert (status, body["error"]) == (422, "fork_point_invalid")
+
+
+async def test_a_browser_may_ask_first(served: Api) -> None:
+    url = f"{served.gateway.url}{BASE}/client/sessions/input"
+    async with served.session.options(url) as response:
+        assert response.status == 204
+        assert response.headers["Access-Control-Allow-Origin"] == "*"
+        assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
 
 
 async def test_a_worker_inside_is_not_reached(start: Start, worker: Worker) -> None:

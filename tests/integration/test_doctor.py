@@ -19,7 +19,7 @@ from config.settings import Settings
 from gateway.cli.doctor import findings
 from gateway.doctor import configured, machine, services
 from gateway.doctor import slack as slack_checks
-from gateway.doctor.finding import Finding
+from gateway.doctor.finding import LARGE_BYTES, Finding
 from tests.fakes.mail_server import MailServer
 from tests.integration.conftest import Api
 
@@ -196,6 +196,13 @@ async def test_postgres_is_asked_and_left_as_it_is(
     assert "will be made" in tables_said.sentence
     assert await connection.fetchval(tables) == before
     await connection.close()
+
+
+def test_a_large_database_is_told_where_nothing_is_removed(make: Callable[..., Settings]) -> None:
+    [found] = machine.large("database", LARGE_BYTES + 1, make())
+    assert (found.level, "SAYSO_STORE__KEEP_DAYS" in found.do) == ("warn", True)
+    assert list(machine.large("database", LARGE_BYTES + 1, make(store={"keep_days": 90}))) == []
+    assert list(machine.large("database", LARGE_BYTES, make())) == []
 
 
 async def test_an_older_or_newer_schema_of_postgres_is_told(

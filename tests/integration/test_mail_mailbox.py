@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
 import pytest
+from imapclient import IMAPClient
 
 from adapters.email.inbound import imap
 from adapters.email.inbound.settings import InboundSettings
@@ -124,6 +129,47 @@ async def test_an_idle_without_a_word_is_asked_anew(
         await until(lambda: box.idling, "an IDLE")
         box.deliver(delivered(office.reply(asked, "Approve")))
         await resolved(office, record)
+
+
+@pytest.fixture
+async def foreign() -> AsyncIterator[int]:
+    """The port of an IMAP server that nobody here wrote."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--no-service", "admin", "--no-service", "sieve", "--host", "127.0.0.1"]
+    backend = ["dict", "--demo-data", "--demo-user", "sayso", "--demo-password", "pw-imap"]
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("pymap")), *options, "--port", str(port), *backend
+    )
+    try:
+        async with asyncio.timeout(30):
+            while True:
+                with contextlib.suppress(OSError):
+                    (await asyncio.open_connection("127.0.0.1", port))[1].close()
+                    break
+                await asyncio.sleep(0.05)
+        yield port
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def test_a_server_that_nobody_here_wrote(opened: Opening, foreign: int) -> None:
+    office = await opened(
+        {"smtp": "", "imap_url": f"imap://sayso:pw-imap@127.0.0.1:{foreign}/INBOX"}
+    )
+    record = await office.ask(approval(approversList=["ada"]))
+    asked = await office.mails(1)
+    raw = delivered(office.reply(asked, "Approve"))
+
+    def append() -> None:
+        with IMAPClient("127.0.0.1", port=foreign, ssl=False) as client:
+            client.login("sayso", "pw-imap")
+            client.append("INBOX", raw)
+
+    await asyncio.to_thread(append)
+    assert (await resolved(office, record))["outcome"]["by"] == "ada"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, urlencode
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from slack_sdk.signature import Clock, SignatureVerifier
 
-from adapters.slack.verify import MAX_BODY, SlackRequestRefused, Verifier
+from adapters.slack.verify import MAX_BODY, SlackRequestRefused, Verifier, unquoted
 from tests.fakes.slack_transport import sign
 
 # The secret, the time and the ends of the signature are those of Slack's "Verifying requests" page.
@@ -175,3 +175,16 @@ def test_a_refusal_holds_nothing_of_the_request() -> None:
     with pytest.raises(SlackRequestRefused) as refused:
         Verifier([SECRET]).check(CIMultiDict(), b"token=hush", NOW)
     assert "hush" not in str(refused.value)
+
+
+@given(st.dictionaries(st.text(max_size=10), st.text(max_size=60), max_size=5))
+def test_a_form_is_read_as_the_standard_library_reads_it(members: dict[str, str]) -> None:
+    body = urlencode(members).encode()
+    parts = [part.partition(b"=") for part in body.split(b"&")] if body else []
+    found = {unquoted(name).decode(): unquoted(value).decode() for name, _, value in parts}
+    assert found == members
+
+
+@given(st.binary(max_size=200))
+def test_what_is_percent_encoded_comes_back(raw: bytes) -> None:
+    assert unquoted(quote_plus(raw).encode()) == raw

@@ -32,9 +32,9 @@ def pause(payload: Any, anchor: str | None = "u1", **more: Any) -> Pause:
     return Pause("i1", "acme/0123456789abcdef", payload=payload, anchor=anchor, **fields)
 
 
-def question(payload: Any, agent: Agent = Agent(""), **more: Any) -> dict[str, Any]:
+def question(payload: Any, agent: Agent | None = None, **more: Any) -> dict[str, Any]:
     """As people are asked; valid as an interrupt's payload, whatever the worker sent."""
-    asked = question_of(SESSION, pause(payload, **more), agent)
+    asked = question_of(SESSION, pause(payload, **more), agent or Agent(""))
     PAYLOAD.validate_python({**asked, "key": "k"})
     return asked
 
@@ -160,7 +160,7 @@ def test_37_40_what_the_worker_is_told(answer: Any, asked: Any, payload: Any, ye
 
 
 def test_44_optional_members_are_left_out() -> None:
-    wrong = {"message": None, "toolCallId": 5, "responseSchema": "x", "metadata": []}
+    wrong: dict[str, Any] = {"message": None, "toolCallId": 5, "responseSchema": "x", "metadata": []}
     assert interrupt_entry(pause(wrong)) == {"id": "i1", "reason": "confirm"}
     assert interrupt_entry(pause({"message": "?", "other": 1}))["message"] == "?"
     assert options_of({"metadata": {"options": "none"}}) == []
