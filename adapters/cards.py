@@ -74,6 +74,7 @@ def card_of(
         link=link,
         reference=interrupt.interrupt_id[-8:],
         reader=reader,
+        replies=interrupt.replies,
         listed=any(data.get(name) for name in _LISTS),
     )
 

@@ -69,7 +69,11 @@ class Measured:
         cells = [f"{quantile(ordered, share) * 1000:.2f} ms" for share in (0.5, 0.99, 1.0)]
         cost = [f"{seconds / count * 1e6:.0f} us" for seconds in (self.cpu, self.beside)]
         return "".join(
-            [f"{self.what:<22}", f"{count:>7}", *(f"{c:>12}" for c in (*cells, *cost, self.durable))]
+            [
+                f"{self.what:<22}",
+                f"{count:>7}",
+                *(f"{c:>12}" for c in (*cells, *cost, self.durable)),
+            ]
         )
 
 
@@ -291,9 +295,13 @@ def _session() -> ClientSession:
 
 async def _metrics(session: ClientSession, url: str, key: str) -> dict[str, Any]:
     """How many clicks decided something, and the bucket that holds the 99th of a hundred."""
-    async with session.get(f"{url}/metrics", headers={"Authorization": f"Bearer {key}"}) as response:
+    async with session.get(
+        f"{url}/metrics", headers={"Authorization": f"Bearer {key}"}
+    ) as response:
         text = await response.text()
-    decided = re.search(r'^sayso_resolves_total\{channel="slack",[^}]*"decided"\} (\S+)', text, re.M)
+    decided = re.search(
+        r'^sayso_resolves_total\{channel="slack",[^}]*"decided"\} (\S+)', text, re.M
+    )
     buckets = re.findall(
         r'^sayso_click_to_durable_seconds_bucket\{channel="slack",le="([^"]+)"\} (\S+)', text, re.M
     )

@@ -18,7 +18,7 @@ from host.decisions.request import start_run
 from host.decisions.session import WORKFLOW, Decision, Level, Session
 from host.decisions.session_inputs import Accepted
 from host.decisions.session_moves import AskOf, Moves, Rules
-from host.decisions.state import NewEvent, Principal, Run, State
+from host.decisions.state import Principal, Run, State
 from host.host import Host
 from host.journal import Decided
 from host.sessions import run_id_of
@@ -275,15 +275,13 @@ def _new_run(run_id: str, caller: Caller, begin: Beginning, now: int) -> Run:
 
 def _open(moves: Moves, session_id: str, begin: Beginning, several: bool) -> None:
     moves.extend(start_run(moves.state.run, None))
-    started: dict[str, Any] = {
-        "sessionId": session_id,
-        "agentId": begin.agent_id,
-        "owner": begin.owner,
-        "several": several,
-    }
-    if begin.ancestry:
-        started["ancestry"] = list(begin.ancestry)
-    if begin.parent_call:
-        started["parentCall"] = begin.parent_call
-    moves.extend([NewEvent("sayso.session-started", started)])
+    moves.add(
+        "session-started",
+        sessionId=session_id,
+        agentId=begin.agent_id,
+        owner=begin.owner,
+        several=several,
+        ancestry=list(begin.ancestry) or None,
+        parentCall=begin.parent_call or None,
+    )
     moves.queue({"type": "session.start"}, None)

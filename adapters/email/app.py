@@ -185,7 +185,8 @@ class EmailChannel:
     async def _handle(self, use: Use, delivery: Delivery) -> str:
         """The handle of the address at which replies (or bounces) of this mail arrive; "" where
         nothing is received, or no replies are read."""
-        if self._links is None or (use == "reply" and self._settings.replies == "off"):
+        read = "off" not in (self._settings.replies, delivery.card.replies)
+        if self._links is None or (use == "reply" and not read):
             return ""
         person = Person("email", delivery.address)
         return await self._links.mail_handle(use, delivery.card.interrupt_id, person)

@@ -28,12 +28,17 @@ class Offer:
 
 
 def offer_of(card: Card, handle: str, policy: Policy) -> Offer | None:
-    """What a reply to the mail with this reply handle can do; None when replies aren't read."""
+    """What a reply to the mail with this reply handle can do; None when replies aren't read.
+
+    `policy` is the gateway's; a request may ask for less.
+    """
+    if "off" in (policy, card.replies):
+        return None
     if policy == "off" or not handle or card.state != "open":
         return None
     words = words_of(card.reader.locale)
     comment = Offer(words("mail.reply_comment"))
-    if policy == "comment":
+    if "comment" in (policy, card.replies):
         return comment
     if card.kind == "approval":
         lines = _votes(card, handle, words)

@@ -23,7 +23,7 @@ from adapters.web.nonces import NOTE_MAX_AGE, FormSeal, NonceRefused, browser_co
 from adapters.web.offers import look_up
 from adapters.web.press import pressed, signs_of
 from adapters.web.settings import WebSettings
-from adapters.web.wire import html, problem, read_form, spoken
+from adapters.web.wire import html, problem, read_form, sent_by_our_page, spoken
 from schemas.errors import STATUS, Refusal
 
 log = structlog.get_logger(__name__)
@@ -93,7 +93,7 @@ class WebChannel:
         return self._page(request, visitor, await self._draw(visitor, card, notice=note))
 
     async def _post(self, request: web.Request) -> web.Response:
-        if not self._from_our_page(request):
+        if not sent_by_our_page(request, self._settings):
             return problem("foreign_page", 403, spoken(request))
         submission = await read_form(request)
         visitor = await self._visitor(request)
@@ -252,10 +252,10 @@ class WebChannel:
         if self._must_prove(request, visitor, page.card):
             page = replace(page, sections=(), login=True)
         if not page.sections and not page.login:
-            return html(render.cardhtml(page, ""), page.status)
+            return html(render.card_html(page, ""), page.status)
         cookie, fresh = browser_cookie(request.cookies.get(self._form_cookie))
         nonce = self._seal.issue(visitor.handle, cookie, page.card.version)
-        response = html(render.cardhtml(page, nonce), page.status)
+        response = html(render.card_html(page, nonce), page.status)
         if fresh:
             self._set_cookie(response, self._form_cookie, cookie)
         return response
@@ -285,19 +285,6 @@ class WebChannel:
             httponly=True,
             samesite="Lax",
         )
-
-    def _from_our_page(self, request: web.Request) -> bool:
-        origins = request.headers.getall("Origin", [])
-        sites = request.headers.getall("Sec-Fetch-Site", [])
-        if receive.from_our_page(origins, sites, request.host, self._settings):
-            return True
-        log.warning(
-            "web.foreign_page",
-            origin=[each[:200] for each in origins[:2]],
-            fetch_site=[each[:20] for each in sites[:2]],
-            expected=sorted(self._settings.origins),
-        )
-        return False
 
     async def _visitor(self, request: web.Request) -> Visitor:
         handle = request.match_info["handle"]

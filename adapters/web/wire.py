@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from typing import Final
 
+import structlog
 from aiohttp import web
 
 from adapters.languages.catalogue import Words, words_of
 from adapters.web import pages, receive, render
+from adapters.web.settings import WebSettings
 from schemas.errors import Refusal
 
+log = structlog.get_logger(__name__)
+
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+
+def sent_by_our_page(request: web.Request, settings: WebSettings) -> bool:
+    """Whether the browser says so. A post that doesn't is logged: an operator may have set a wrong
+    public address."""
+    origins = request.headers.getall("Origin", [])
+    sites = request.headers.getall("Sec-Fetch-Site", [])
+    if receive.from_our_page(origins, sites, request.host, settings):
+        return True
+    log.warning(
+        "web.foreign_page",
+        origin=[each[:200] for each in origins[:2]],
+        fetch_site=[each[:20] for each in sites[:2]],
+        expected=sorted(settings.origins),
+    )
+    return False
 
 
 async def read_form(request: web.Request) -> receive.Submission:
@@ -37,7 +57,7 @@ def spoken(request: web.Request) -> Words:
 
 def problem(code: str, status: int, words: Words) -> web.Response:
     page = pages.problem_page(code, status, words)
-    response = html(render.problemhtml(page), page.status)
+    response = html(render.problem_html(page), page.status)
     if page.status in {429, 503}:
         response.headers["Retry-After"] = "30"
     return response

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from host.decisions.session import Call, Decision, Errand, Node, Pause, Session, Waiting
+from host.decisions.session_capture import whole
 from host.decisions.state import NewEvent
 
 Payload = dict[str, Any]
@@ -14,14 +15,15 @@ Payload = dict[str, Any]
 
 def fold(session: Session | None, event: NewEvent) -> Session | None:
     """The session after one event; None while none has begun. Types of others leave it as it is."""
+    payload = whole(event.payload, event.record)
     if session is None:
-        return _started(event.payload) if event.type == "sayso.session-started" else None
+        return _started(payload) if event.type == "sayso.session-started" else None
     if event.type in _ENDED:
         return replace(
             session, status=_ENDED[event.type], pauses=(), calls=(), decisions=(), waiting=()
         )
     step = _STEPS.get(event.type)
-    return step(session, event.payload) if step is not None else session
+    return step(session, payload) if step is not None else session
 
 
 def _started(payload: Payload) -> Session:

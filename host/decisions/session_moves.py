@@ -25,6 +25,7 @@ from host.decisions.session import (
     parking,
     path,
 )
+from host.decisions.session_capture import session_event
 from host.decisions.state import NewEvent, Policy, Principal, State
 
 AskOf = Callable[[Session, Pause], tuple[dict[str, Any], tuple[str, ...]]]
@@ -65,7 +66,7 @@ class Moves:
     def add(self, event: str, /, **payload: Any) -> None:
         """One event of the session. Members that are None are left out."""
         said = {name: value for name, value in payload.items() if value is not None}
-        self.extend([NewEvent(f"sayso.{event}", said)])
+        self.extend([session_event(f"sayso.{event}", said, self.rules.policy)])
 
     def extend(self, events: list[NewEvent]) -> None:
         self.events += events

@@ -281,7 +281,9 @@ async def test_what_is_put_off_comes_back_in_time_and_has_not_failed(store: Stor
     assert (again.attempts, again.wanted, again.ref) == (0, 2, None)
     await store.deliveries.postpone(message, NOW + 9000, NOW)  # not ours any more
     assert await store.deliveries.shown(again, {"id": 1}, NOW + 701)
-    await store.deliveries.postpone(again, NOW + 702, NOW + 701)  # it is shown: nothing to come back for
+    await store.deliveries.postpone(
+        again, NOW + 702, NOW + 701
+    )  # it is shown: nothing to come back for
     assert await store.deliveries.claim(NOW + 9000, "me", 1000, 10) == []
 
 

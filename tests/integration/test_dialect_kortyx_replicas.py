@@ -14,7 +14,7 @@ __all__ = ["shared", "valkey"]
 
 async def test_11_twenty_answers_over_two_gateways_resume_once(
     start: Any,
-    shared: dict[str, object],  # noqa: F811 - the fixture
+    shared: dict[str, object],
     tmp_path: Path,
 ) -> None:
     flows = workflows_in(tmp_path / "flows", ASK)

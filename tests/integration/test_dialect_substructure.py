@@ -513,6 +513,25 @@ async def test_credentials(served: Api) -> None:
     assert (await served.call("GET", path))[0] == 404
 
 
+async def test_content_that_is_not_captured_is_in_no_event_of_a_run(
+    start: Start, worker: Worker
+) -> None:
+    """The session and its own stream still have it: it is what a session is made of."""
+    capture = {"requests": False, "answers": False}
+    client = await client_of(await opened(start, worker, capture=capture))
+    name = await asked(client)
+    await client.resume(name, {"approved": True, "note": "swordfish"})
+    session = await client.idle()
+    assert session["messages"][-1]["content"] == "The tool said: sent"
+    assert "swordfish" in str(await client.log())
+    run = path_segment(session["run_id"])
+    _, page, _ = await client.api.call("GET", f"/runs/{run}/events/poll?timeout=1")
+    assert "sayso.branch-resumed" in {e["type"] for e in page["events"]}
+    told = str([e["payload"] for e in page["events"]])
+    for content in ("swordfish", "Send the email?", "The tool said", "user_42"):
+        assert content not in told
+
+
 async def test_a_session_is_not_forked(client: Client) -> None:
     """Its questions would be answered twice: a session branches by itself."""
     await asked(client)

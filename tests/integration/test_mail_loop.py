@@ -115,6 +115,9 @@ async def test_what_is_no_answer_becomes_a_question_and_gets_one_polite_mail(
 async def test_a_request_may_allow_less_than_the_gateway(office: Office, policy: str) -> None:
     record = await office.ask(approval(approversList=["ada"]), replies=policy)
     asked = await office.mails(1)
+    offered = asked.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "first line" not in offered  # the mail promises no more than is kept
+    assert (asked["Reply-To"] is None) is (policy == "off")
     handle = await office.api.gateway.links.mail_handle("reply", record["interruptId"], _ada())
     await office.hand_in(
         office.reply(asked, "Approve", To=f"{handle}@{PLACE}"), f"{handle}@{PLACE}"
@@ -161,3 +164,23 @@ async def test_after_the_end_a_reply_changes_nothing(office: Office) -> None:
     found = await office.detail(record)
     assert found["resumeValue"]["action"] == "accept"
     assert found["notes"][0]["reason"] == "the request had ended"
+
+
+async def test_a_reply_from_another_address_of_the_same_person(opened: Opening) -> None:
+    people = [{"id": "ada", "name": "Ada", "email": ["ada@example.com", "ada@home.example"]}]
+    office = await opened(people=people)
+    record = await office.ask(approval(approversList=["ada"]))
+    asked = await office.mails(1)
+    await office.hand_in(office.reply(asked, "Approve", sender="Ada <ada@home.example>"))
+    assert (await office.detail(record))["outcome"]["by"] == "ada"
+
+
+async def test_a_damaged_copy_does_not_shut_out_the_original(office: Office) -> None:
+    record = await office.ask(approval(approversList=["ada"]))
+    asked = await office.mails(1)
+    genuine = office.reply(asked, "Approve")
+    damaged = genuine.as_bytes().replace(b"dmarc=pass", b"dmarc=fail")
+    await office.hand_in(damaged, str(genuine["To"]))
+    assert (await office.detail(record))["status"] == "open"
+    await office.hand_in(genuine)
+    assert (await office.detail(record))["status"] == "resolved"

@@ -158,10 +158,12 @@ async def test_29_the_installation_of_the_wrong_workspace(world: World) -> None:
     message = await world.slack.posted(count=3)
     await world.slack.click(message, "sayso.reject", user="U0ADA")
     view = await world.slack.opened()
-    sent = payloads.view_submission(
-        space, view, {}, user="U0ADA", team="T0TEAM"
-    )
-    sent |= {"team": None, "is_enterprise_install": True, "enterprise": {"id": "E0ORG", "name": "x"}}
+    sent = payloads.view_submission(space, view, {}, user="U0ADA", team="T0TEAM")
+    sent |= {
+        "team": None,
+        "is_enterprise_install": True,
+        "enterprise": {"id": "E0ORG", "name": "x"},
+    }
     answer = await world.slack.send("interactive", sent)
     assert answer.status == 200
     assert answer.body["response_action"] == "errors"  # "Why?" is required: it was found and asked

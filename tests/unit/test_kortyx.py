@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -110,6 +110,7 @@ def test_06_14_a_value_that_is_there_is_one(value: Any) -> None:
     assert not without.has_value
 
 
+@settings(deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists, max_leaves=8))
 def test_06_any_entry_becomes_text(value: Any) -> None:
     assert isinstance(as_text(value), str)
@@ -122,6 +123,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(json_values)
 def test_no_metadata_makes_the_parser_stumble(metadata: Any) -> None:
     for shape in (metadata, {"resume": metadata}, {"resume": {**HALF, "selected": metadata}}):
@@ -129,6 +131,7 @@ def test_no_metadata_makes_the_parser_stumble(metadata: Any) -> None:
         assert found is None or all(isinstance(one, str) for one in found.selected)
 
 
+@settings(deadline=None)
 @given(json_values)
 def test_no_body_makes_the_chat_stumble(body: Any) -> None:
     for shape in (body, {"messages": body}, {"messages": [body]}):

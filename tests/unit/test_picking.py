@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from host.decisions.picking import MOST, Pick, picks
@@ -64,6 +64,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(json_values, json_values)
 def test_any_schema_and_any_value_are_walked(schema: Any, value: Any) -> None:
     assert isinstance(picks(schema, value), list)

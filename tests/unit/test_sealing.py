@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.sealing import Sealer, SealBroken
+from host.sealing import SealBroken, Sealer
 
 OLD, NEW = "o" * 40, "n" * 40
 

@@ -26,7 +26,9 @@ def made(limits: Limits | None = None) -> tuple[Pace, Clock]:
     return Pace(limits or Limits(), clock), clock
 
 
-def run(pace: Pace, clock: Clock, asks: list[tuple[str, str, bool]]) -> dict[str, tuple[str, float]]:
+def run(
+    pace: Pace, clock: Clock, asks: list[tuple[str, str, bool]]
+) -> dict[str, tuple[str, float]]:
     """Ask for all at once and come back when told, as the pump does. `asks`: (name, channel or "" for an
     update, urgent). Where each went and when."""
     went: dict[str, tuple[str, float]] = {}

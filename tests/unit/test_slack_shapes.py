@@ -42,7 +42,22 @@ SUGGESTION = {**SENT, "type": "block_suggestion", "action_id": "a", "block_id": 
 COMMAND = {"command": "/sayso", "text": "the payload", "team_id": "T0TEAM", "user_id": "U0ADA"}
 
 GOOD = [CLICK, SENT, {**SENT, "type": "view_closed"}, EVENT, SUGGESTION, COMMAND]
-JUNK: list[Any] = [None, 7, True, "x", "", [], [1], ["x"], [None], [[]], [{}], {}, {"id": 7}, {"a": []}]
+JUNK: list[Any] = [
+    None,
+    7,
+    True,
+    "x",
+    "",
+    [],
+    [1],
+    ["x"],
+    [None],
+    [[]],
+    [{}],
+    {},
+    {"id": 7},
+    {"a": []},
+]
 
 
 async def _authorized() -> AuthorizeResult:
@@ -82,7 +97,9 @@ def test_what_slack_sends_passes(payload: dict[str, Any]) -> None:
     assert flaw(payload) == ""
 
 
-@pytest.mark.parametrize("payload", [None, [], "x", 7, {}, *({"type": t} for t in ([], 7, {}, "x"))])
+@pytest.mark.parametrize(
+    "payload", [None, [], "x", 7, {}, *({"type": t} for t in ([], 7, {}, "x"))]
+)
 def test_what_is_no_payload_does_not(payload: Any) -> None:
     assert flaw(payload)
 
@@ -124,7 +141,7 @@ def _spoilt() -> st.SearchStrategy[dict[str, Any]]:
 APP: list[AsyncApp] = []
 
 
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(_spoilt())
 async def test_bolt_can_dispatch_whatever_passes(payload: dict[str, Any]) -> None:
     if flaw(payload):

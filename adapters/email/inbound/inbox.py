@@ -25,7 +25,7 @@ from adapters.email.inbound.bounds import Unreadable
 from adapters.email.inbound.desk import Arrival, Became, Desk, Post, Report, Saying
 from adapters.email.inbound.ledger import Ledger
 from adapters.email.inbound.machines import machine_of
-from adapters.email.inbound.meaning import Answer, Comment, Meaning, Wrong, meaning_of
+from adapters.email.inbound.meaning import Answer, Comment, Meaning, Policy, Wrong, meaning_of
 from adapters.email.inbound.reading import Mail, Reading, open_mail, read
 from adapters.email.inbound.sender import Sender
 from adapters.views import Card, Person, Receipt
@@ -93,10 +93,7 @@ class Inbox:
         seen = await self._ledger.seen(mail.message_id) if mail.message_id else ""
         if seen:
             return await self._replayed(arrival, visitor, mail, seen)
-        became = await self._read(arrival, visitor, mail)
-        if mail.message_id:
-            await self._ledger.keep_seen(mail.message_id, f"{became} {arrival.handle.text[:8]}")
-        return became
+        return await self._read(arrival, visitor, mail)
 
     async def _read(self, arrival: Arrival, visitor: Visitor, mail: Mail) -> Became:
         card = await self._desk.intake.look(visitor.interrupt_id, visitor.person)
@@ -112,6 +109,15 @@ class Inbox:
             await self._note(visitor, mail, sender, sender.why, reading.text)
             await self._say(visitor, mail, Saying("unsure", card=card))
             return "noted"
+        became = await self._heard(visitor, mail, sender, card, policy)
+        # Only of a sender who is proven: a copy that a list has damaged must not shut out the original.
+        await self._ledger.keep_seen(mail.message_id, f"{became} {arrival.handle.text[:8]}")
+        return became
+
+    async def _heard(
+        self, visitor: Visitor, mail: Mail, sender: Sender, card: Card, policy: Policy
+    ) -> Became:
+        """What the right person said, and what comes of it."""
         if mail.body.problem:
             await self._note(visitor, mail, sender, mail.body.problem, "")
             await self._say(visitor, mail, Saying("unreadable", mail.body.problem, card))

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from host.decisions.session import Pause, Session
+from host.decisions.session_capture import whole
 from host.decisions.session_delivery import text_of
 from host.store.records import StoredEvent
 
@@ -134,7 +135,7 @@ def rendered(event: StoredEvent) -> list[Json]:
     """The AG-UI events of one event of the log."""
     if event.type != "sayso.message-added" or not event.payload["head"]:
         return []
-    message = event.payload["message"]
+    message = whole(event.payload, event.record)["message"]
     name = message["id"]
     if message["role"] == "tool":
         content = text_of(message.get("content") or "")

@@ -14,6 +14,7 @@ from host.decisions.session import (
     turn_waits_for,
     waits_for,
 )
+from host.decisions.session_capture import whole
 from host.decisions.session_delivery import proposed, trigger_of
 from host.decisions.state import Run, iso
 from host.store.records import StoredEvent
@@ -109,7 +110,7 @@ def event_frame(event: StoredEvent, session_id: str, turn: str | None) -> tuple[
     render = _EVENTS.get(event.type)
     if render is None:
         return None
-    kind, payload = render(event.payload)
+    kind, payload = render(whole(event.payload, event.record))
     doc = {
         "session_id": session_id,
         "seq": event.sequence + 1,
