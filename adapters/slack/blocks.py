@@ -23,6 +23,7 @@ FIELD_TEXT: Final = 2000
 BUTTON_TEXT: Final = 75
 ELLIPSIS: Final = "…"
 
+_AHEAD: Final = 8  # of a text that is cut at a limit, no more than so many limits are looked at
 _KEPT_CONTROLS = {"\n", "\t"}
 _JOINERS = {"\u200c", "\u200d"}
 # Joiners are wanted inside Persian or Indic words and emoji, and nowhere else: kept after a letter
@@ -75,7 +76,7 @@ def unformatted(text: str) -> str:
 def spoken(text: str, limit: int) -> str:
     """`text` as the top-level text of a message or a private note: cleaned, cut, escaped, and without a
     word that could ping a channel. Slack reads such a text for tokens, and links bare addresses."""
-    shown = PING.sub(AT, clean(text).strip())
+    shown = PING.sub(AT, clean(text[: limit * _AHEAD]).strip())
     return escape(cut(shown, limit)) or "–"
 
 
@@ -94,7 +95,7 @@ def cost(text: str) -> int:
 
 def cut(text: str, limit: int) -> str:
     """`text` if its `cost` is within `limit`, else its start and an ellipsis, within `limit`."""
-    if cost(text) <= limit:
+    if len(text) <= limit and cost(text) <= limit:  # each character costs one at the least
         return text
     room, kept = limit - len(ELLIPSIS), 0
     while kept < len(text) and (room := room - _cost(text[kept])) >= 0:
@@ -104,7 +105,7 @@ def cut(text: str, limit: int) -> str:
 
 def plain(text: str, limit: int = SECTION_TEXT) -> Block:
     """A plain_text object: cleaned, cut, never empty (Slack refuses an empty text)."""
-    shown = cut(clean(text).strip(), limit) or "–"
+    shown = cut(clean(text[: limit * _AHEAD]).strip(), limit) or "–"
     return {"type": "plain_text", "text": shown, "emoji": False}
 
 
@@ -115,7 +116,7 @@ def mrkdwn(text: str) -> Block:
 
 def header(text: str) -> Block:
     """The title of a message or of a part of it."""
-    one_line = " ".join(clean(text).split())
+    one_line = " ".join(clean(text[: HEADER_TEXT * _AHEAD]).split())
     return {"type": "header", "text": plain(one_line, HEADER_TEXT)}
 
 
@@ -126,7 +127,7 @@ def section(text: str, limit: int = SECTION_TEXT) -> Block:
 
 def paragraphs(text: str, most: int) -> list[Block]:
     """A long untrusted text as up to `most` sections; what is beyond them is cut."""
-    left = clean(text).strip()
+    left = clean(text[: most * SECTION_TEXT * _AHEAD]).strip()
     found: list[Block] = []
     while left and len(found) < most - 1 and cost(left) > SECTION_TEXT:
         part = cut(left, SECTION_TEXT).removesuffix(ELLIPSIS)
@@ -153,7 +154,9 @@ def fenced(text: str, limit: int) -> Block:
     """Untrusted text in a code fence. Its backticks become look-alikes: it can't leave the
     fence.
     """
-    shown = cut(clean(text).replace("`", "ˋ").strip("\n"), min(limit, SECTION_TEXT - 16))
+    shown = cut(
+        clean(text[: limit * _AHEAD]).replace("`", "ˋ").strip("\n"), min(limit, SECTION_TEXT - 16)
+    )
     return {"type": "section", "text": mrkdwn(f"```\n{escape(shown) or '–'}\n```")}
 
 

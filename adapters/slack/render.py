@@ -127,15 +127,15 @@ def _outcome(view: Card, words: Words) -> list[b.Block]:
 
 
 def _evidence(evidence: str, words: Words) -> list[b.Block]:
-    shown = b.clean(evidence).strip("\n")
+    shown = b.clean(evidence[: 8 * EVIDENCE]).strip("\n")
     if not shown:
         return []
     found = [b.fenced(shown, EVIDENCE)]
-    if b.cost(shown) > EVIDENCE:
+    if len(evidence) > EVIDENCE or b.cost(shown) > EVIDENCE:
         digest = hashlib.sha256(evidence.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         found.append(
             b.context(
-                b.plain(words("slack.cut", count=f"{len(shown):,}"), 200),
+                b.plain(words("slack.cut", count=f"{len(evidence):,}"), 200),
                 b.plain(words("slack.digest", digest=digest), 100),
             )
         )

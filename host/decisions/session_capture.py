@@ -1,7 +1,7 @@
 """A session's events without what they say, when the operator keeps content out of events.
 
-As for interrupts (`capture`): ids, kinds, places and times stay in the payload, what programs and people wrote
-goes into the record, which the fold reads. The session itself needs it, and shows it to its owner.
+As for interrupts (`capture`): ids, kinds, places and times stay in the payload, what programs and people
+wrote goes into the record, which the fold reads. The session itself needs it, and shows it to its owner.
 """
 
 from __future__ import annotations
