@@ -36,7 +36,7 @@ from adapters.slack.render import card
 from adapters.views import Action, Card, Fact
 from schemas.ids import path_segment
 
-SECRET = "bench-signing-secret"  # noqa: S105 - of nothing
+SECRET = "bench-signing-secret"
 PATH = "/slack/events"
 CARD = Card(
     interrupt_id="",

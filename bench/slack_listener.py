@@ -24,7 +24,7 @@ async def acknowledge(ack: AsyncAck) -> None:
 
 async def serving() -> web.Application:
     """The application, as `AsyncApp` makes it. Made inside the loop."""
-    client = AsyncWebClient(token="xoxb-bench", base_url=sys.argv[1])  # noqa: S106 - of nothing
+    client = AsyncWebClient(token="xoxb-bench", base_url=sys.argv[1])
     client.proxy = None
     bolt = AsyncApp(client=client, signing_secret=sys.argv[2])
     bolt.action(re.compile(".*"))(acknowledge)

@@ -102,9 +102,12 @@ class EmailChannel:
         crash in between, the second mail has the same message id. Raises `DeliveryFailed`.
         """
         card, ref = delivery.card, delivery.ref
-        if card.state == "open" and (why := await self._unreachable(delivery)):
-            # A bounce comes long after the mail was taken: this is where it is told.
-            raise DeliveryFailed(why, permanent=True, code="undeliverable")
+        if why := await self._unreachable(delivery):
+            if card.state == "open":
+                # A bounce comes long after the mail was taken: this is where it is told.
+                raise DeliveryFailed(why, permanent=True, code="undeliverable")
+            kept = ref or {"messageId": "", "subject": ""}
+            return Shown({**kept, "mailed": card.state})
         if ref is None and (card.state == "open" or self._closes_thread(delivery)):
             return await self._first(delivery)
         if ref is None:

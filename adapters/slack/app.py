@@ -9,7 +9,6 @@ ack.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import time
@@ -30,7 +29,7 @@ from adapters.slack.acks import Ack
 from adapters.slack.client import SlackClient, SlackFailed, quiet_logger
 from adapters.slack.desk import Desk
 from adapters.slack.directory import SlackRoster
-from adapters.slack.dispatch import dispatch
+from adapters.slack.dispatch import answer, dispatch
 from adapters.slack.inbound import Dedupe, Inbound
 from adapters.slack.inflight import InFlight
 from adapters.slack.install import Exchange, Install
@@ -231,31 +230,31 @@ class SlackChannel:
     async def _on_action(self, body: dict[str, Any]) -> BoltResponse:
         workspace = await self._workspaces.of(body)
         if workspace is not None and (desk := _desk(workspace)) is not None and desk.takes(body):
-            return _answer(await desk.click(body))
-        return _answer(await workspace.inbound.click(body) if workspace else _not_here(body))
+            return answer(await desk.click(body))
+        return answer(await workspace.inbound.click(body) if workspace else _not_here(body))
 
     async def _on_submission(self, body: dict[str, Any]) -> BoltResponse:
         workspace = await self._workspaces.of(body)
         if workspace is not None and (desk := _desk(workspace)) is not None and desk.takes(body):
-            return _answer(await desk.submit(body))
-        return _answer(await workspace.inbound.submit(body) if workspace else _not_here(body))
+            return answer(await desk.submit(body))
+        return answer(await workspace.inbound.submit(body) if workspace else _not_here(body))
 
     async def _on_event(self, body: dict[str, Any], req: AsyncBoltRequest) -> BoltResponse:
         count = (req.headers.get("x-slack-retry-num") or ["0"])[0]
         attempt = int(count) if count.isascii() and count.isdigit() else 0
         try:
             if await self._heard(body):
-                return _answer(Ack())
+                return answer(Ack())
         except StoreUnavailable:
-            return _answer(Ack(503))  # Slack tells it again
+            return answer(Ack(503))  # Slack tells it again
         workspace = await self._workspaces.of(body)
         if workspace is None:
-            return _answer(_not_here(body))
+            return answer(_not_here(body))
         desk = _desk(workspace)
         if desk is not None and map_of(body, "event").get("type") == "app_home_opened":
             await desk.opened(body)
-            return _answer(Ack())
-        return _answer(await workspace.inbound.event(body, min(attempt, 99)))
+            return answer(Ack())
+        return answer(await workspace.inbound.event(body, min(attempt, 99)))
 
     async def _heard(self, body: dict[str, Any]) -> bool:
         """Whether it was news of an installation or of people, and no word of a person."""
@@ -272,24 +271,24 @@ class SlackChannel:
         return self.roster.heard(event)
 
     async def _on_nothing(self, body: dict[str, Any]) -> BoltResponse:
-        return _answer(Ack())
+        return answer(Ack())
 
     async def _on_options(self, body: dict[str, Any]) -> BoltResponse:
-        return _answer(await suggest(self._intake, body, self._settings.default_team))
+        return answer(await suggest(self._intake, body, self._settings.default_team))
 
     async def _on_shortcut(self, body: dict[str, Any]) -> BoltResponse:
         workspace = await self._workspaces.of(body)
         desk = _desk(workspace) if workspace is not None else None
-        return _answer(await desk.shortcut(body) if desk is not None else Ack())
+        return answer(await desk.shortcut(body) if desk is not None else Ack())
 
     async def _on_command(self, body: dict[str, Any]) -> BoltResponse:
         workspace = await self._workspaces.of(body)
         if workspace is None:
-            return _answer(_not_here(body))
+            return answer(_not_here(body))
         if (desk := _desk(workspace)) is not None:
-            return _answer(await desk.command(body))
+            return answer(await desk.command(body))
         text = "Sayso has no commands: answer a request with the buttons of its message."
-        return _answer(Ack(body={"response_type": "ephemeral", "text": text}))
+        return answer(Ack(body={"response_type": "ephemeral", "text": text}))
 
 
 async def _authorized() -> AuthorizeResult:
@@ -309,16 +308,6 @@ def _not_here(body: dict[str, Any]) -> Ack:
     names = ", ".join(candidates(body))[:200]
     _log.warning("slack: a payload of a workspace without an installation: %s", names)
     return Ack()
-
-
-def _answer(ack: Ack) -> BoltResponse:
-    if ack.body is None:
-        return BoltResponse(status=ack.status, body="")
-    return BoltResponse(
-        status=ack.status,
-        body=json.dumps(ack.body),
-        headers={"content-type": "application/json"},
-    )
 
 
 def _error(status: int, code: str, message: str) -> web.Response:

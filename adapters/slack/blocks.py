@@ -76,7 +76,7 @@ def unformatted(text: str) -> str:
 def spoken(text: str, limit: int) -> str:
     """`text` as the top-level text of a message or a private note: cleaned, cut, escaped, and without a
     word that could ping a channel. Slack reads such a text for tokens, and links bare addresses."""
-    shown = PING.sub(AT, clean(text[: limit * _AHEAD]).strip())
+    shown = PING.sub(AT, clean(ahead(text, limit)).strip())
     return escape(cut(shown, limit)) or "–"
 
 
@@ -103,9 +103,16 @@ def cut(text: str, limit: int) -> str:
     return text[:kept].rstrip() + ELLIPSIS
 
 
+def ahead(text: str, limit: int) -> str:
+    """As much of a text as may be shown where `limit` is shown of it; an ellipsis tells of the rest, even
+    when all that would be shown is blank."""
+    most = limit * _AHEAD
+    return text if len(text) <= most else text[:most] + ELLIPSIS
+
+
 def plain(text: str, limit: int = SECTION_TEXT) -> Block:
     """A plain_text object: cleaned, cut, never empty (Slack refuses an empty text)."""
-    shown = cut(clean(text[: limit * _AHEAD]).strip(), limit) or "–"
+    shown = cut(clean(ahead(text, limit)).strip(), limit) or "–"
     return {"type": "plain_text", "text": shown, "emoji": False}
 
 
@@ -116,7 +123,7 @@ def mrkdwn(text: str) -> Block:
 
 def header(text: str) -> Block:
     """The title of a message or of a part of it."""
-    one_line = " ".join(clean(text[: HEADER_TEXT * _AHEAD]).split())
+    one_line = " ".join(clean(ahead(text, HEADER_TEXT)).split())
     return {"type": "header", "text": plain(one_line, HEADER_TEXT)}
 
 
@@ -127,7 +134,7 @@ def section(text: str, limit: int = SECTION_TEXT) -> Block:
 
 def paragraphs(text: str, most: int) -> list[Block]:
     """A long untrusted text as up to `most` sections; what is beyond them is cut."""
-    left = clean(text[: most * SECTION_TEXT * _AHEAD]).strip()
+    left = clean(ahead(text, most * SECTION_TEXT)).strip()
     found: list[Block] = []
     while left and len(found) < most - 1 and cost(left) > SECTION_TEXT:
         part = cut(left, SECTION_TEXT).removesuffix(ELLIPSIS)
@@ -155,7 +162,7 @@ def fenced(text: str, limit: int) -> Block:
     fence.
     """
     shown = cut(
-        clean(text[: limit * _AHEAD]).replace("`", "ˋ").strip("\n"), min(limit, SECTION_TEXT - 16)
+        clean(ahead(text, limit)).replace("`", "ˋ").strip("\n"), min(limit, SECTION_TEXT - 16)
     )
     return {"type": "section", "text": mrkdwn(f"```\n{escape(shown) or '–'}\n```")}
 

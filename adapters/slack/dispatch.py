@@ -6,12 +6,15 @@ that Slack never sends. `shapes` refuses most of these; what it lets through end
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
+
+from adapters.slack.acks import Ack
 
 MALFORMED = 400
 
@@ -32,3 +35,14 @@ async def dispatch(
     except (AttributeError, KeyError, TypeError):
         return BoltResponse(status=MALFORMED, body="")
     return await bolt.async_dispatch(asked)
+
+
+def answer(ack: Ack) -> BoltResponse:
+    """What a listener returns, as bolt takes it."""
+    if ack.body is None:
+        return BoltResponse(status=ack.status, body="")
+    return BoltResponse(
+        status=ack.status,
+        body=json.dumps(ack.body),
+        headers={"content-type": "application/json"},
+    )

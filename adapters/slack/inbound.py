@@ -17,14 +17,14 @@ from adapters.channel import Intake, Response
 from adapters.forms import read_values
 from adapters.languages.catalogue import ENGLISH, Words
 from adapters.slack import blocks as b
-from adapters.slack import changes, choices, modal, receive
+from adapters.slack import changes, choices, form_acks, modal, receive
 from adapters.slack.acks import Ack
 from adapters.slack.client import SlackClient, SlackFailed
 from adapters.slack.inflight import InFlight
 from adapters.slack.notes import NoteLimit
 from adapters.slack.thread_replies import CardThreads
 from adapters.slack.viewers import Viewers
-from adapters.views import Form, Person, Receipt
+from adapters.views import Person, Receipt
 from schemas.errors import Refusal
 
 _log = logging.getLogger(__name__)
@@ -121,14 +121,16 @@ class Inbound:
         try:
             found = receive.view_submission(payload, self._team)
             if isinstance(found, receive.Unknown):
-                return _notice(modal.Binding("", "", 0), words, words("slack.unknown_form"))
+                return form_acks.notice(
+                    modal.Binding("", "", 0), words, words("slack.unknown_form")
+                )
             person = await self._as_viewer(found.person)
             return await self._submitted(replace(found, person=person))
         except Exception:
             _log.exception("slack: a submitted form could not be handled")
             if isinstance(found, receive.Submitted):
-                return _again(found, words, words("slack.failed"))
-            return _notice(modal.Binding("", "", 0), words, words("slack.failed"))
+                return form_acks.again(found, words, words("slack.failed"))
+            return form_acks.notice(modal.Binding("", "", 0), words, words("slack.failed"))
 
     async def event(self, body: Mapping[str, Any], attempt: int = 0) -> Ack:
         """An Events API callback. 503 when it could not be stored: Slack delivers it again.
@@ -192,20 +194,20 @@ class Inbound:
         words = await self._words(sent.person)
         card = await self._look(sent.binding.interrupt_id, sent.person)
         if isinstance(card, Refusal):
-            return _again(sent, words, card.message)
+            return form_acks.again(sent, words, card.message)
         if card is None:
-            return _refused(sent, words, words("slack.gone"))
+            return form_acks.refused(sent, words, words("slack.gone"))
         form = self._intake.form(card, sent.binding.action)
         if form is None:
-            return _refused(sent, words, card.outcome or words("slack.changed"))
+            return form_acks.refused(sent, words, card.outcome or words("slack.changed"))
         if not modal.shows(form, sent.blocks):
-            return _refused(sent, words, words("slack.changed"))
+            return form_acks.refused(sent, words, words("slack.changed"))
         value, problems = read_values(form, modal.values(form, sent.state), words)
         if problems:
-            return _problems(form, sent, words, problems)
+            return form_acks.problems(form, sent, words, problems)
         action = receive.ACTIONS.get(sent.binding.action)
         if action is None:
-            return _refused(sent, words, words("slack.changed"))
+            return form_acks.refused(sent, words, words("slack.changed"))
         if action == "edit-accept" and (ask := changes.step(form, card, value, sent.binding)):
             return Ack(body={"response_action": "update", "view": ask})
         receipt = await self._answer(
@@ -222,10 +224,10 @@ class Inbound:
             # Clear, not an empty answer: that one closes only the topmost view.
             return Ack(body={"response_action": "clear"})
         if receipt.field_errors:
-            return _problems(form, sent, words, receipt.field_errors)
+            return form_acks.problems(form, sent, words, receipt.field_errors)
         if receipt.code in receive.AGAIN:
-            return _again(sent, words, receipt.message)
-        return _refused(sent, words, receipt.message)
+            return form_acks.again(sent, words, receipt.message)
+        return form_acks.refused(sent, words, receipt.message)
 
     async def _open(self, wanted: receive.FormWanted) -> None:
         """Open a modal before anything slow: the trigger lives three seconds, a view for ever."""
@@ -248,7 +250,9 @@ class Inbound:
         except Exception:
             _log.exception("slack: a form could not be made")
             words = self._known(wanted.place)
-            view = _telling(words, "slack.not_available", words("slack.failed"), wanted.binding)
+            view = form_acks.telling(
+                words, "slack.not_available", words("slack.failed"), wanted.binding
+            )
         try:
             await self._client.call("views.update", {"view_id": view_id, "view": view})
         except SlackFailed as failure:
@@ -262,22 +266,22 @@ class Inbound:
         binding, words = wanted.binding, await self._words(wanted.person)
         card = await self._look(binding.interrupt_id, wanted.person)
         if isinstance(card, Refusal):
-            return _telling(words, "slack.not_available", card.message, binding)
+            return form_acks.telling(words, "slack.not_available", card.message, binding)
         if card is None:
-            return _telling(words, "slack.not_available", words("slack.gone"), binding)
+            return form_acks.telling(words, "slack.not_available", words("slack.gone"), binding)
         if card.state != "open":
             sentence = card.outcome or words("slack.changed")
-            return _telling(words, "slack.already_closed", sentence, binding, card.link)
+            return form_acks.telling(words, "slack.already_closed", sentence, binding, card.link)
         if barred := await self._barred(wanted):
-            return _telling(words, "slack.not_available", barred, binding)
+            return form_acks.telling(words, "slack.not_available", barred, binding)
         form = self._intake.form(card, binding.action)
         if form is None:
-            return _telling(
+            return form_acks.telling(
                 words, "slack.not_available", words("slack.changed"), binding, card.link
             )
         if why := modal.unfit(form, words):
             sentence = words("slack.on_the_web", reason=why)
-            return _telling(words, "slack.open_form", sentence, binding, card.link)
+            return form_acks.telling(words, "slack.open_form", sentence, binding, card.link)
         # What the person sees from here on is this version, not that of the card that was clicked.
         return modal.form_view(form, replace(binding, version=card.version), words)
 
@@ -344,39 +348,3 @@ class Inbound:
                 await self._client.respond(place.response_url, text)
             except SlackFailed as second:
                 _log.warning("slack: a private note was lost: %s", second.reason)
-
-
-def _problems(
-    form: Form, sent: receive.Submitted, words: Words, problems: Mapping[str, str]
-) -> Ack:
-    placed = modal.errors(form, problems)
-    if placed:
-        return Ack(body={"response_action": "errors", "errors": placed})
-    return _refused(sent, words, " ".join(problems.values()))
-
-
-def _again(sent: receive.Submitted, words: Words, sentence: str) -> Ack:
-    """The form stays as it is, with the sentence at its first input."""
-    for block in sent.blocks:
-        if block.get("type") == "input" and block.get("block_id"):
-            errors = {str(block["block_id"]): b.cut(sentence, 300)}
-            return Ack(body={"response_action": "errors", "errors": errors})
-    return _refused(sent, words, sentence)
-
-
-def _refused(sent: receive.Submitted, words: Words, sentence: str) -> Ack:
-    """The form becomes the sentence, with what was typed to copy from."""
-    return _notice(sent.binding, words, sentence, kept=modal.typed(sent.blocks, sent.state))
-
-
-def _notice(binding: modal.Binding, words: Words, sentence: str, kept: str = "") -> Ack:
-    title = words("slack.not_recorded")
-    view = modal.notice_view(title, sentence, binding, kept=kept, words=words)
-    return Ack(body={"response_action": "update", "view": view})
-
-
-def _telling(
-    words: Words, title: str, sentence: str, binding: modal.Binding, link: str = ""
-) -> dict[str, Any]:
-    """A view that only tells."""
-    return modal.notice_view(words(title), sentence, binding, link=link, words=words)

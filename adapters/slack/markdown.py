@@ -27,7 +27,7 @@ def block(text: str, limit: int = LIMIT) -> b.Block:
 
 def safe(text: str, limit: int = LIMIT) -> str:
     """The text, cleaned, taken apart and escaped, within `limit` after that."""
-    shown = b.PING.sub(b.AT, b.clean(text[: 8 * limit])).strip()
+    shown = b.PING.sub(b.AT, b.clean(b.ahead(text, limit))).strip()
     while "](" in shown or "][" in shown:
         shown = shown.replace("](", "] (").replace("][", "] [")
     shown = _NAMED.sub(r"\1 :", shown)

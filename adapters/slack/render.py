@@ -127,7 +127,7 @@ def _outcome(view: Card, words: Words) -> list[b.Block]:
 
 
 def _evidence(evidence: str, words: Words) -> list[b.Block]:
-    shown = b.clean(evidence[: 8 * EVIDENCE]).strip("\n")
+    shown = b.clean(b.ahead(evidence, EVIDENCE)).strip("\n")
     if not shown:
         return []
     found = [b.fenced(shown, EVIDENCE)]

@@ -114,7 +114,7 @@ class Scheme:
         """See `verify.Proof`. A sample whose own time is over is given a new one."""
         if not self.signature_key or not secrets:
             one_secret(secrets)
-        if self.id_header and not _fit_id(message_id):
+        if self.id_header and not fit_id(message_id):
             raise ValueError(
                 "this scheme signs a message id: give 1 to 256 visible ASCII characters"
             )
@@ -173,13 +173,14 @@ def _read(scheme: Scheme, headers: Mapping[str, str]) -> _Stamp:
     if scheme.timed and (len(timestamps) != 1 or not _TIMESTAMP.fullmatch(timestamps[0])):
         raise SignatureRefused("malformed")
     message_id = header(headers, scheme.id_header) if scheme.id_header else ""
-    if scheme.id_header and not _fit_id(message_id):
+    if scheme.id_header and not fit_id(message_id):
         raise SignatureRefused("malformed")
     offered = tuple(raw_bytes(signature) for signature in signatures)
     return _Stamp(offered, timestamps[0] if scheme.timed else "", message_id)
 
 
-def _fit_id(message_id: str) -> bool:
+def fit_id(message_id: str) -> bool:
+    """Whether a message id may be signed: 1 to 256 visible ASCII characters and no dot."""
     # A dot would let one part of `id.timestamp.body` pass for another (Standard Webhooks 1.0).
     visible = message_id.isascii() and message_id.isprintable() and " " not in message_id
     return 0 < len(message_id) <= MAX_MESSAGE_ID and visible and "." not in message_id

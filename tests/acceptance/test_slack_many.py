@@ -1,11 +1,13 @@
-"""Ten thousand cards over fifty channels, a kill in the middle, and Slack's limits: each is posted once.
+"""Many cards over fifty channels, a kill in the middle, and Slack's limits: each is posted once.
 
 Time is scaled: the gateway sends `PACE` times as fast as Slack allows, and the fake's limits run as fast.
+Two thousand cards unless `SAYSO_TEST_CARDS` says otherwise: with 10000 it takes some minutes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 
@@ -20,9 +22,9 @@ from tests.fakes.slack import FakeSlack
 
 Make = Callable[..., Program]
 
-CARDS, CHANNELS = 10_000, 50
-PACE = 120.0
-PATIENCE = 240.0
+CARDS, CHANNELS = int(os.environ.get("SAYSO_TEST_CARDS", "2000")), 50
+PACE = 30.0
+PATIENCE = 60.0 + CARDS / 10
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ async def slack() -> AsyncIterator[FakeSlack]:
         yield found
 
 
-async def test_ten_thousand_cards_converge_after_a_kill_and_none_is_posted_twice(
+async def test_many_cards_converge_after_a_kill_and_none_is_posted_twice(
     program: Make, slack: FakeSlack, session: aiohttp.ClientSession
 ) -> None:
     settings = {

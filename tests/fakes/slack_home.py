@@ -64,7 +64,7 @@ async def press(
 async def _pressed(
     slack: FakeSlack, view: View, block: dict[str, Any], element: dict[str, Any], user: str
 ) -> Answer:
-    action = {
+    action: dict[str, Any] = {
         "type": "button",
         "action_id": element["action_id"],
         "block_id": block.get("block_id", "auto"),

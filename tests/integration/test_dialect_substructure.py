@@ -528,7 +528,7 @@ async def test_content_that_is_not_captured_is_in_no_event_of_a_run(
     _, page, _ = await client.api.call("GET", f"/runs/{run}/events/poll?timeout=1")
     assert "sayso.branch-resumed" in {e["type"] for e in page["events"]}
     told = str([e["payload"] for e in page["events"]])
-    for content in ("swordfish", "Send the email?", "The tool said", "bob@example.com"):
+    for content in ("swordfish", "Send the email?", "The tool said", "send_email"):
         assert content not in told
 
 

@@ -269,7 +269,10 @@ async def test_slack_is_asked_who_we_are(
 
 async def test_slack_that_is_away_is_told(make: Callable[..., Settings]) -> None:
     gone = {"bot_token": "xoxb-1-" + GOOD, "api_url": "http://127.0.0.1:1/api/"}
-    assert the(await asked(slack_checks.slack_app(make(slack=gone))), "fail").do == "Check the network."
+    assert (
+        the(await asked(slack_checks.slack_app(make(slack=gone))), "fail").do
+        == "Check the network."
+    )
 
 
 async def test_the_mail_server_is_asked(make: Callable[..., Settings]) -> None:

@@ -7,8 +7,9 @@ import email
 import email.policy
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from aiosmtpd.smtp import SMTP as Server
 from aiosmtpd.smtp import AuthResult, Envelope
 
 from adapters.channel import Delivery, DeliveryFailed, Shown
+from adapters.email import handles
 from adapters.email.app import EmailChannel
 from adapters.email.settings import EmailSettings
-from adapters.views import Action, Card, Thread
+from adapters.views import Action, Card, Reader, Thread
 
 CARD = Card(
     interrupt_id="intr-1",
@@ -305,3 +307,107 @@ async def test_starttls_beyond_loopback_is_no_offer_but_a_condition(
         assert box.sessions == set()
     await channel.stop()
     server.close()
+
+
+class Handles:
+    """Links that make handles of the letters of their use."""
+
+    async def mail_handle(self, use: str, interrupt_id: str, person: Any) -> str:
+        assert (interrupt_id, person.channel) == ("intr-1", "email")
+        return handles.derive(b"k", use, interrupt_id, "email", person.id)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def office(post: Post) -> AsyncIterator[Callable[..., EmailChannel]]:
+    """Makes channels that receive as well, at the mail server of `post`."""
+    made: list[EmailChannel] = []
+
+    def make(**changed: Any) -> EmailChannel:
+        chosen = EmailSettings(
+            f"smtp://127.0.0.1:{post.port}",
+            "Sayso <sayso@mail.example.com>",
+            timeout=5,
+            **{"place": "r.example.com", "replies": "decide", **changed},
+        )
+        made.append(EmailChannel(chosen, Handles()))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for channel in made:
+        await channel.stop()
+
+
+async def test_each_mail_has_addresses_of_its_own(
+    post: Post, office: Callable[..., EmailChannel]
+) -> None:
+    channel = office()
+    for address in ("ada@example.com", "bob@example.com"):
+        shown = await channel.show(replace(ASK, address=address))
+        await channel.show(replace(ASK, address=address, card=DONE, ref=shown.ref))
+    senders = [sender for sender, _, _ in post.box.mails]
+    replies = [str(mail["Reply-To"]) for _, _, mail in post.box.mails]
+    # Of one person both mails have the same; of two people none.
+    assert senders[0] == senders[1] != senders[2] == senders[3]
+    assert replies[0] == replies[1] != replies[2] == replies[3]
+    assert {mail["From"] for _, _, mail in post.box.mails} == {"Sayso <sayso@mail.example.com>"}
+    for address, use in ((senders[0], "bounce"), (replies[0], "reply")):
+        assert len(address.partition("@")[0]) <= 45
+        found = handles.parse_reply_address(address, "r.example.com")
+        assert found is not None
+        assert found.use == use
+
+
+async def test_where_replies_are_off_bounces_still_come_back(
+    post: Post, office: Callable[..., EmailChannel]
+) -> None:
+    await office(replies="off").show(ASK)
+    ((sender, _, mail),) = post.box.mails
+    assert sender.endswith("@r.example.com")
+    assert mail["Reply-To"] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "address", "mails"),
+    [
+        ({}, "ada@example.com", 2),
+        ({"endings": False}, "ada@example.com", 1),
+        ({"quiet": frozenset({"ada@example.com"})}, "Ada@Example.com", 1),
+        ({"quiet": frozenset({"bob@example.com"})}, "ada@example.com", 2),
+    ],
+)
+async def test_the_ending_can_be_turned_off(
+    post: Post,
+    office: Callable[..., EmailChannel],
+    changed: dict[str, Any],
+    address: str,
+    mails: int,
+) -> None:
+    channel, ask = office(**changed), replace(ASK, address=address)
+    asked = await channel.show(ask)
+    ended = await channel.show(replace(ask, card=DONE, ref=asked.ref))
+    await channel.show(replace(ask, card=DONE, ref=ended.ref))
+    assert len(post.box.mails) == mails
+    assert ended.ref["mailed"] == "resolved"
+
+
+async def test_a_mail_in_the_readers_language_and_zone(post: Post) -> None:
+    card = replace(
+        CARD,
+        reader=Reader("ja", "Asia/Tokyo"),
+        deadline=datetime(2026, 12, 3, 19, 30, tzinfo=UTC),
+    )
+    await post.channel.show(replace(ASK, card=card))
+    ((_, _, mail),) = post.box.mails
+    assert mail["Content-Language"] == "ja"
+    for kind in ("plain", "html"):
+        part = mail.get_body((kind,))
+        assert part is not None
+        assert "2026年12月4日 04:30 JST (UTC+9)" in part.get_content()
+        assert "あなた専用" in part.get_content()
+
+
+async def test_holiday_notices_are_kept_away_and_bounces_are_not(post: Post) -> None:
+    await post.channel.show(ASK)
+    ((_, _, mail),) = post.box.mails
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["X-Auto-Response-Suppress"] == "OOF, AutoReply"

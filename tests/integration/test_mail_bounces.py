@@ -6,6 +6,7 @@ import asyncio
 from email.message import EmailMessage
 from typing import Any
 
+from schemas.ids import path_segment
 from tests.integration.conftest import approval
 from tests.integration.mail_world import PLACE, Office, Opening, opened
 
@@ -98,6 +99,10 @@ async def test_a_complaint_ends_the_mails(opened: Opening) -> None:
     await message(office, record, "bob@example.com", "shown")
     second = await office.ask(approval("k2"))
     await message(office, second, "ada@example.com", "dead")
+    path = f"/host/sayso/interrupts/{path_segment(record['interruptId'])}/cancel"
+    assert (await office.api.call("POST", path, {"reason": "over"}))[0] == 200
+    await message(office, record, "ada@example.com", "shown")
+    assert [m["To"] for _, m in office.mail.mails].count("ada@example.com") == 1  # not even the end
     (kept,) = await office.inbound.ledger.all_suppressed()
     assert (kept["shown"], kept["reason"]) == ("a…@example.com", "complained (abuse)")
 

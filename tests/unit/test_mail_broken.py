@@ -18,6 +18,7 @@ from adapters.email.inbound.machines import Automatic, Bounce, Complaint, machin
 from adapters.email.inbound.quotes import Sent
 from adapters.email.inbound.reading import open_mail, read
 from adapters.email.inbound.sender import claimed, stamped
+from adapters.email.message import message_id
 from tests.unit.mail_replies import CODES, NAMES, OURS, REPLIES
 
 SENT = Sent.of(NAMES, OURS)
@@ -229,5 +230,7 @@ def test_complaints_and_other_machines() -> None:
         b"Auto-Submitted: no\r\nX-Auto-Response-Suppress: All\r\nFrom: a@b.example\r\n\r\nyes\r\n"
     )
     assert machine_of(open_mail(person), "a@b.example", "d") is None
-    own = b"Message-ID: <x@mail.example.com>\r\nFrom: a@b.example\r\n\r\nyes\r\n"
-    assert machine_of(open_mail(own), "a@b.example", "mail.example.com") is not None
+    own = f"Message-ID: {message_id('b.example', 'asked')}\r\nFrom: a@b.example\r\n\r\nyes\r\n"
+    assert machine_of(open_mail(own.encode()), "a@b.example", "b.example") is not None
+    colleague = b"Message-ID: <8b1f-22@b.example>\r\nFrom: a@b.example\r\n\r\nyes\r\n"
+    assert machine_of(open_mail(colleague), "a@b.example", "b.example") is None

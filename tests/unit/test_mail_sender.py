@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from adapters.email.inbound import dkim_check
 from adapters.email.inbound.authenticate import authenticate
 from adapters.email.inbound.reading import open_mail
-from adapters.email.inbound.sender import Trust, aligned
+from adapters.email.inbound.sender import Trust, aligned, stamped
 
 NOW = float(int(time.time()))
 ALL = [b"from", b"to", b"subject", b"date", b"message-id", b"content-type", b"references"]
@@ -196,3 +196,50 @@ async def test_a_failed_verdict_wins_over_a_signature_that_holds() -> None:
 )
 def test_who_speaks_for_a_domain(signer: str, domain: str, speaks: bool) -> None:
     assert aligned(signer, domain) is speaks
+
+
+@pytest.mark.parametrize(
+    ("server", "value", "found"),
+    [
+        # As these programs write it.
+        (
+            "mx.google.com",
+            "mx.google.com;\r\n       dkim=pass header.i=@example.com header.s=s1 header.b=abC+/d1;\r\n"
+            "       spf=pass (google.com: domain of ada@example.com designates 192.0.2.1 as permitted"
+            " sender) smtp.mailfrom=ada@example.com;\r\n"
+            "       dmarc=pass (p=REJECT sp=REJECT dis=NONE) header.from=example.com",
+            "pass",
+        ),
+        (
+            "mx.example.net",
+            "mx.example.net; dmarc=pass (p=none dis=none) header.from=example.com",
+            "pass",
+        ),
+        (
+            "mx.example.net",
+            "mx.example.net;\r\n\tdkim=pass header.d=example.com header.s=s1 header.b=x;\r\n"
+            "\tdmarc=pass (policy=reject) header.from=example.com;\r\n\tspf=pass smtp.mailfrom=a@example.com",
+            "pass",
+        ),
+        ("mx.example.net", "mx.example.net 1; dmarc=pass header.from=EXAMPLE.com", "pass"),
+        ("mx.example.net", "mx.example.net; none", "none"),
+        (
+            "mx.example.net",
+            "mx.example.net.evil.example; dmarc=pass header.from=example.com",
+            "none",
+        ),
+        ("mx.example.net", "mx.example.net; dmarc=bestguesspass header.from=example.com", "fail"),
+        ("mx.example.net", "mx.example.net; dmarc=temperror header.from=example.com", "fail"),
+        (
+            "mx.example.net",
+            "mx.example.net; dmarc=pass header.from=example.com; dmarc=fail header.from=example.com",
+            "fail",
+        ),
+        ("mx.example.net", "mx.example.net; dmarc=pass header.from=a.example.com", "fail"),
+        ("mx.example.net", "mx.example.net; ((((", "fail"),
+        ("mx.example.net", "", "none"),
+    ],
+)
+def test_stamps(server: str, value: str, found: str) -> None:
+    head = open_mail(f"Authentication-Results: {value}\r\n\r\nx".encode()).head
+    assert stamped(head, server, "example.com") == found

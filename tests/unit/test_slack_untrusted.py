@@ -289,6 +289,14 @@ def test_cleaning_once_is_enough(words: str) -> None:
     assert blocks.clean(once) == once
 
 
+def test_what_is_pushed_out_of_sight_is_told_of() -> None:
+    words = "Approve 1 EUR" + " " * 100_000 + "and all the rest"
+    assert blocks.plain(words)["text"] == "Approve 1 EUR…"
+    assert blocks.header(words)["text"]["text"].endswith("…")
+    assert "…" in markdown.safe(words)
+    assert "…" in blocks.spoken(words, 300)
+
+
 def test_a_long_argument_is_cut_with_a_digest_of_all_of_it() -> None:
     evidence = json.dumps({"n": "x" * 5000})
     card = Card("t/1", "approval", "open", 1, "T", evidence=evidence, link="https://x.example/a")

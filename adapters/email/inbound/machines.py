@@ -26,6 +26,8 @@ _AUTO_FIELDS: Final = (
     "x-auto-reply",
     "x-vacation",
 )
+_OURS: Final = re.compile(r"<[0-9a-f]{32}@")
+"""How `message.message_id` spells them. The domain alone is no sign: people share it with us."""
 _STATUS: Final = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})")
 _GONE: Final = frozenset({"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.4.4"})
 """No such mailbox or domain (RFC 3463). 5.2.2 is a full one, 5.7.1 a refusal by policy, and 5.0.0 says
@@ -83,7 +85,7 @@ def _sign(head: Head, mail_from: str | None, domain: str) -> str:
         return "a mailing list"
     if any(_ROBOTS.search(value) for value in head.all("from")):
         return "a sender that reads no mail"
-    if any(each.endswith(f"@{domain}>") for each in head.ids("message-id")):
+    if any(_OURS.match(each) and each.endswith(f"@{domain}>") for each in head.ids("message-id")):
         return "our own Message-ID"
     if head.first("x-failed-recipients"):
         return "X-Failed-Recipients"

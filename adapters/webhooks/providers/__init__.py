@@ -25,6 +25,7 @@ from adapters.webhooks.providers.sendgrid import SENDGRID
 from adapters.webhooks.providers.shopify import SHOPIFY
 from adapters.webhooks.providers.square import SQUARE
 from adapters.webhooks.providers.standard_webhooks import STANDARD_WEBHOOKS
+from adapters.webhooks.providers.standard_webhooks_v1a import STANDARD_WEBHOOKS_V1A
 from adapters.webhooks.providers.stripe import STRIPE
 from adapters.webhooks.providers.svix import SVIX
 from adapters.webhooks.providers.twilio import TWILIO
@@ -34,6 +35,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
         "stripe": STRIPE,
         "github": GITHUB,
         "standard_webhooks": STANDARD_WEBHOOKS,
+        "standard_webhooks_v1a": STANDARD_WEBHOOKS_V1A,
         "svix": SVIX,
         "shopify": SHOPIFY,
         "square": SQUARE,

@@ -1,7 +1,7 @@
 """Standard Webhooks 1.0: `webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64> v1,…`.
 
 The key is what follows `whsec_`, base64-decoded, at least 24 bytes. Only the symmetric `v1` is
-verified; `v1a` (Ed25519) items are passed over. The id is signed, so it may name the event.
+verified; `v1a` (Ed25519) items are `standard_webhooks_v1a`'s. The id is signed, so it may name the event.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ _COUNTED: Final = {
     **{f"pending.{kind}": f"{_OPEN} kind = '{kind}'" for kind in get_args(Kind)},
     "late": f"{_OPEN} deadline IS NOT NULL AND deadline <= $1",
     **{
-        f"shelf.{state}": f"shelf WHERE state = '{state}'" for state in ("due", "shelved", "parked", "failed")
+        f"shelf.{state}": f"shelf WHERE state = '{state}'"
+        for state in ("due", "shelved", "parked", "failed")
     },
     "messages.due": "messages WHERE due_at IS NOT NULL AND due_at <= $1",
     "messages.dead": "messages WHERE due_at IS NULL AND shown < wanted",
