@@ -50,6 +50,7 @@ class Outbound:
         self._client = client
         self._pace = client.pace
         self._posted: OrderedDict[tuple[str, str], Ref] = OrderedDict()
+        self._unsure: dict[tuple[str, str], Ref] = {}  # intents of posts that nothing is known of
 
     async def show(self, delivery: Delivery) -> Shown:
         """Post or update. Raises `NotYet`, `DeliveryFailed`."""
@@ -67,6 +68,7 @@ class Outbound:
         known = reconcile.place(delivery.ref) or self._posted.get(who)
         if known is None and delivery.ref and delivery.ref.get("posting") == reconcile.CARD:
             known = await reconcile.find(self._client, delivery.ref, who[0])
+            self._unsure.pop(who, None)
         return known
 
     async def _show_turn(self, delivery: Delivery) -> Shown:
@@ -88,11 +90,14 @@ class Outbound:
         who = (f"thread:{name}", delivery.address)
         if (known := self._posted.get(who)) is not None:
             return known
+        ref = self._unsure.get(who, ref)  # another turn may have tried to open this thread
         if ref.get("posting") == reconcile.CARD and ref.get("thread"):
             return {"channel": str(ref["channel"]), "ts": str(ref["thread"])}
         if ref.get("posting") == reconcile.ROOT:
             found = await reconcile.find(self._client, ref, name)
+            self._unsure.pop(who, None)
             if found is not None:
+                self._remember(who, found)
                 return found
         channel = await self._channel(delivery.address)
         draw = _Draw(delivery)
@@ -145,12 +150,15 @@ class Outbound:
         try:
             ref: Ref = dict(await self._client.post(channel, drawn, thread, mark))
         except SlackFailed as failure:
-            if not failure.unsure:
+            if failure.unsure:
+                self._unsure[who] = intent
+            else:
                 await _note(delivery, None)
             if failure.retry_after is not None:
                 raise NotYet(failure.reason, failure.retry_after) from None
             raise
         self._pace.same(channel, str(ref["channel"]))
+        self._unsure.pop(who, None)
         self._remember(who, ref)
         return ref
 

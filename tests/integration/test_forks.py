@@ -71,7 +71,7 @@ async def test_a_replay_repeats_the_recorded_rejection(host: Host) -> None:
     resolved = next(e for e in again if e.type == "interrupt.resolved")
     for member in ("action", "decision", "resumeValue"):
         assert resolved.payload[member] == end.payload[member]
-    copied = await host.at_node(ADA, run.run_id, "gate")
+    copied = (await host.at_node(ADA, run.run_id, "gate")).interrupt
     with pytest.raises(Refusal) as refused:
         await host.resolve(copied.interrupt_id, Answer(ADA, {"action": "accept"}, "t"))
     assert refused.value.code == "interrupt_already_resolved"

@@ -114,6 +114,7 @@ async def test_27_a_socket_that_is_dead_and_does_not_know(world: World) -> None:
         before = world.slack.sockets.opened
         await world.slack.sockets.close()
         await world.slack.until(lambda: world.slack.sockets.opened > before, "a new socket")
+        await world.slack.until(lambda: len(world.slack.sockets.open) == 2, "both")
     assert (await world.slack.click(await world.slack.posted(), "sayso.accept")).status == 200
     assert len(world.intake.answers) == 1
 

@@ -79,6 +79,7 @@ async def test_what_cannot_be_reopened_is_tried_again(world: World) -> None:
     opened = world.slack.sockets.opened
     await world.slack.sockets.close()
     await world.slack.until(lambda: world.slack.sockets.opened > opened, "a new socket", 20)
+    await both(world)
     await world.show(APPROVAL)
     assert (await world.slack.click(await world.slack.posted(), "sayso.accept")).status == 200
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.email.inbound import words
 from adapters.email.codes import short_codes
+from adapters.email.inbound import words
 from adapters.email.inbound.commands import numbered
 from adapters.email.inbound.quotes import Sent
 from adapters.email.inbound.reading import open_mail, read
 from tests.unit.mail_replies import CODES, NAMES, OURS, REPLIES, Reply
+from tests.unit.mail_replies_more import MORE
 
 SENT = Sent.of(NAMES, OURS)
 
 
-@pytest.mark.parametrize("reply", REPLIES, ids=lambda r: r.name)
+@pytest.mark.parametrize("reply", [*REPLIES, *MORE], ids=lambda r: r.name)
 def test_a_reply_is_read_as_a_person_reads_it(reply: Reply) -> None:
     mail = open_mail(reply.raw())
     found = read(mail.body, SENT, reply.locale, CODES)  # type: ignore[arg-type]
@@ -27,7 +28,7 @@ def test_no_word_means_two_things_in_any_language() -> None:
 
 
 def test_what_was_said_below_the_word_is_kept_as_its_reason() -> None:
-    (reply,) = [r for r in REPLIES if r.name.startswith("28")]
+    (reply,) = [r for r in MORE if r.name.startswith("28")]
     found = read(open_mail(reply.raw()).body, SENT, "en", {})
     assert found.command is not None
     assert found.command.rest == "The goods never came."

@@ -46,28 +46,6 @@ def test_what_was_typed(text: str, wanted: Command) -> None:
     assert commands.read(text) == wanted
 
 
-FORM = "application/x-www-form-urlencoded"
-
-
-@pytest.mark.parametrize(
-    ("content_type", "body", "text"),
-    [
-        (FORM, b"command=%2Fsayso&text=the+payload%3D1", "the payload=1"),
-        (FORM + "; charset=utf-8", b"command=%2Fsayso&text=", ""),
-        (FORM, b"payload=%7B%7D&command=x", None),
-        (FORM, b"text=x", None),
-        ("application/json", b"command=%2Fsayso", None),
-        (FORM, b"\xff=\xff&command=x", None),
-        (FORM, b"&".join(b"a%d=1" % n for n in range(99)) + b"&command=x", None),
-    ],
-)
-def test_a_command_is_told_from_other_forms(
-    content_type: str, body: bytes, text: str | None
-) -> None:
-    found = commands.form_body(content_type, body)
-    assert (found or {}).get("text") == text
-
-
 def test_the_names_are_those_of_the_manifest() -> None:
     assert (entries.COMMAND, entries.INBOX_SHORTCUT) == (manifest.COMMAND, manifest.INBOX_SHORTCUT)
     assert entries.ASK_SHORTCUT == manifest.ASK_SHORTCUT
