@@ -104,12 +104,16 @@ def proof(provider: Provider) -> str:
         "EcdsaSignature": "`X-Twilio-Email-Event-Webhook-Signature`, ECDSA P-256",
         "ItemSignatures": "`additionalData.hmacSignature` of each item, HMAC-SHA256",
         "FormSignature": "`bt_signature` in the form, HMAC-SHA1",
+        "Ed25519Signature": "`webhook-signature`, Ed25519",
+        "Unsigned": "none: what the notice names is fetched from the provider",
         "PinnedCertificate": "`PAYPAL-TRANSMISSION-SIG`, RSA, certificate pinned",
     }[type(scheme).__name__]
 
 
 def fresh(provider: Provider) -> str:
     scheme = provider.scheme
+    if provider.lookup is not None:
+        return "what is fetched is current"
     timed = not isinstance(scheme, Scheme) or scheme.timed or scheme.time_member
     tolerance = getattr(scheme, "tolerance", None)
     if tolerance is None or not timed:

@@ -141,8 +141,8 @@ MEANING = {
     "approvals.unlisted": "Who may answer a request that lists nobody: `known` people of the directory (and "
     "whoever was sent the question or holds a link of their own), or `anyone` whom a channel lets in. "
     "`sayso dev` takes `anyone` unless it is set.",
-    "approvals.links": "Whether a mailed link is `enough` to answer a request that names its approvers, or "
-    "its page asks for a `code` that is mailed to the same address: a forwarded mail then only shows.",
+    "approvals.links": "Whether a mailed link is `enough` to answer a request that names its approvers, "
+    "or its page asks for a `code` that is mailed to the same address: a forwarded mail then only shows.",
     "approvals.self_approval": "Whether the one who asked may also approve. A request may say otherwise.",
     "approvals.ref_kinds": "Which approver references are enforced and advertised. A list of "
     "principals always is enforced.",
@@ -246,7 +246,8 @@ MEANING = {
     "people[].email": "Their mail addresses.",
     "people[].groups": "Their groups, looked up at each decision.",
     "people[].roles": "Their roles, looked up at each decision.",
-    "people[].locale": "Their language, like `de`. Unset: what their browser or Slack says, else `locale`.",
+    "people[].locale": "Their language, like `de`. Unset: what their browser or Slack says, else "
+    "`locale`.",
     "people[].timezone": "Their time zone, like `Europe/Berlin`. Unset: what Slack says, else `timezone`.",
     "people[].endings": "Whether they get the short mail that says how a question to them ended.",
     "people[].override": "Whether their approval may open a gate alone that allows overrides.",

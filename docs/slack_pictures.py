@@ -34,7 +34,6 @@ READER = blockkit.Reader(
 
 def pictures() -> Iterator[Picture]:
     """All of them."""
-    yield _channel("slack-quorum", [examples.quorum()])
     endings = examples.endings()
     yield _channel("slack-outcomes", endings[:3])
     yield _channel("slack-outcomes-2", endings[3:])

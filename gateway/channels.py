@@ -30,13 +30,15 @@ if TYPE_CHECKING:
     from adapters.email.inbound.app import Lent
     from adapters.email.inbound.settings import InboundSettings
     from adapters.email.settings import EmailSettings
+    from adapters.webhooks.egress import Egress
     from adapters.webhooks.settings import HookSource
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
     """What a channel is given: the way in, the answer links, dedupe, a counter of refusals; and for what
-    it keeps itself, the documents and the secrets that seal (the first one; the others open)."""
+    it keeps itself, the documents and the secrets that seal (the first one; the others open). What a
+    channel fetches goes out through `egress`."""
 
     intake: Intake
     links: Links
@@ -46,6 +48,7 @@ class Doors:
     sealing: tuple[str, ...] = ()
     inbox: Inbox | None = None
     mail: Lent | None = None
+    egress: Egress | None = None
 
 
 def build(
@@ -245,5 +248,9 @@ def remapping(settings: Settings) -> Remap:
 
 def _webhooks(settings: Settings, doors: Doors) -> Channel:
     from adapters.webhooks.app import WebhooksChannel
+    from adapters.webhooks.fetch_back import FetchBack
 
-    return WebhooksChannel(hook_sources(settings), doors.intake, time.time, doors.count)
+    fetching = FetchBack(doors.egress) if doors.egress is not None else None
+    return WebhooksChannel(
+        hook_sources(settings), doors.intake, time.time, doors.count, fetching=fetching
+    )

@@ -100,7 +100,9 @@ class Deciders:
                 raise DeliveryFailed("There is no such agent in the configuration (any more).")
             answer = await self._client.decide(agent, decision_request(session, decision))
             await self._branches.answered(caller, session.session_id, decision.id, answer)
-        except asyncio.CancelledError:  # this gateway stops: the next one need not wait for the lease
+        except (
+            asyncio.CancelledError
+        ):  # this gateway stops: the next one need not wait for the lease
             await self._branches.failed(run_id, decision.id, "The gateway stopped.")
             raise
         except DeliveryFailed as failure:

@@ -132,6 +132,7 @@ class Gateway:
         intake = Intake(
             self.host, self.people, accounts, self.links, wiring.filing(settings), self.watch
         )
+        self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
         doors = wiring.Doors(
             intake,
             self.links,
@@ -141,6 +142,7 @@ class Gateway:
             wiring.sealing(settings, secrets.links),
             Inbox(OpenRequests(self.host, settings.tenant), self.people, accounts),
             self._receiving(intake),
+            self.egress,
         )
         self.channels = wiring.build(settings, self.url, secrets.forms, doors)
         accounts.rosters = wiring.rosters(self.channels)
@@ -149,7 +151,6 @@ class Gateway:
         self.sessions = dialect.sessions(settings, self.host, self.addresses, secrets.links)
         self._fallback = Addresses(self.channels, settings.fallback).check(None)
         check_secret(settings.egress.callback_secret.get_secret_value())
-        self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
         await self.egress.start()
         if settings.pickers:
             self.host.options = inputs.pickers(settings, self.egress)

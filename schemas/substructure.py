@@ -21,10 +21,14 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class DraftMessage(BaseModel):
-    """A message. Without an id the host makes one. Members beside these are kept as they are."""
+class Kept(BaseModel):
+    """An object whose further members are its own, and kept as they are."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class DraftMessage(Kept):
+    """A message. Without an id the host makes one."""
 
     id: Id | None = None
     role: Literal["system", "user", "assistant", "tool"]
@@ -36,10 +40,8 @@ class DraftMessage(BaseModel):
 Messages = Annotated[list[DraftMessage], Field(max_length=10_000)]
 
 
-class ClientContext(BaseModel):
+class ClientContext(Kept):
     """What a client brings along: tools that it runs, and context for the worker."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
 
     tools: list[dict[str, Any]] | None = None
 
@@ -129,14 +131,8 @@ class ModelResult(Open):
     response: dict[str, Any]
 
 
-class ModelError(Open):
-    type: Literal["llm.error"]
-    id: Id
-    attempt: Annotated[int, Field(ge=1)] | None = None
-    error: Text
-    retryable: bool = False
-    code: str | None = None
-    detail: Any = None
+class ModelError(ToolError):
+    type: Literal["llm.error"]  # type: ignore[assignment]
 
 
 ClientInput = Annotated[
@@ -188,33 +184,27 @@ SETTLE: Final[TypeAdapter[Settle]] = TypeAdapter(Settle)
 # --- workers' answers ---------------------------------------------------------------------------------
 
 
-class _Named(BaseModel):
-    """An action; what is beside the named members is its own."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-
-class CallModel(_Named):
+class CallModel(Kept):
     type: Literal["llm.call"]
     id: Id | None = None
     messages: Messages | None = None
 
 
-class CallTool(_Named):
+class CallTool(Kept):
     type: Literal["tool.call"]
     id: Id | None = None
     name: Id
     arguments: Any = None
 
 
-class EndTool(_Named):
+class EndTool(Kept):
     type: Literal["tool.result"]
     id: Id | None = None
     attempt: int | None = None
     result: Any = None
 
 
-class FailTool(_Named):
+class FailTool(Kept):
     type: Literal["tool.error"]
     id: Id | None = None
     attempt: int | None = None
@@ -222,22 +212,18 @@ class FailTool(_Named):
     retryable: bool = False
 
 
-class EndModel(_Named):
+class EndModel(Kept):
     type: Literal["llm.result"]
     id: Id | None = None
     attempt: int | None = None
     response: dict[str, Any]
 
 
-class FailModel(_Named):
-    type: Literal["llm.error"]
-    id: Id | None = None
-    attempt: int | None = None
-    error: Text
-    retryable: bool = False
+class FailModel(FailTool):
+    type: Literal["llm.error"]  # type: ignore[assignment]
 
 
-class SpawnAgent(_Named):
+class SpawnAgent(Kept):
     type: Literal["sub_agent.spawn"]
     session_id: Id
     agent_id: Id
@@ -245,13 +231,13 @@ class SpawnAgent(_Named):
     message: DraftMessage | None = None
 
 
-class SendMessage(_Named):
+class SendMessage(Kept):
     type: Literal["message.send"]
     session_id: Id
     message: DraftMessage
 
 
-class Interrupt(_Named):
+class Interrupt(Kept):
     """`reason` is required: an interrupt without one makes the answer malformed."""
 
     type: Literal["interrupt"]
@@ -260,18 +246,18 @@ class Interrupt(_Named):
     payload: Any = None
 
 
-class ResolveInterrupt(_Named):
+class ResolveInterrupt(Kept):
     type: Literal["interrupt.resolve"]
     interrupt_id: Id
     payload: Any = None
 
 
-class SyncConnector(_Named):
+class SyncConnector(Kept):
     type: Literal["connector.sync"]
     id: Id
 
 
-class Done(_Named):
+class Done(Kept):
     type: Literal["done"]
     data: Any = None
 

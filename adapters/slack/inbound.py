@@ -19,6 +19,7 @@ from adapters.languages.catalogue import ENGLISH, Words
 from adapters.slack import blocks as b
 from adapters.slack import changes, choices, form_acks, modal, receive
 from adapters.slack.acks import Ack
+from adapters.slack.choosing import choose
 from adapters.slack.client import SlackClient, SlackFailed
 from adapters.slack.inflight import InFlight
 from adapters.slack.notes import NoteLimit
@@ -87,32 +88,11 @@ class Inbound:
             return Ack()
         if not await self._dedupe(found.dedupe, CLICK_TTL):
             return Ack()
-        sentence = await self._choose(found, await self._as_viewer(person))
+        who = await self._as_viewer(person)
+        sentence = await choose(self._intake, found, who, await self._words(person))
         if sentence:
             self._inflight.start(self._note(place, sentence))
         return Ack()
-
-    async def _choose(self, found: choices.Pressed, person: Person) -> str:
-        """Empty when it counted, else what to tell the person."""
-        words = await self._words(person)
-        card = await self._look(found.interrupt_id, person)
-        if isinstance(card, Refusal):
-            return card.message
-        if card is None:
-            return words("slack.gone")
-        if card.state == "open" and not choices.matches(card.form, found):
-            return words("slack.changed")
-        if card.form is None:
-            return card.outcome or words("slack.changed")
-        values = {field.id: found.raw for field in card.form.fields}
-        value, problems = read_values(card.form, values, words)
-        if problems:
-            return " ".join(problems.values())
-        response = Response(
-            found.interrupt_id, person, "answer", value, found.dedupe, found.version
-        )
-        receipt = await self._answer(response)
-        return "" if receipt.ok else receipt.message
 
     async def submit(self, payload: Mapping[str, Any]) -> Ack:
         """A modal that was sent: errors beside the fields, a sentence, or nothing more to say."""

@@ -152,6 +152,8 @@ class Outbound:
         except SlackFailed as failure:
             if failure.unsure:
                 self._unsure[who] = intent
+                while len(self._unsure) > _REMEMBERED:
+                    del self._unsure[next(iter(self._unsure))]
             else:
                 await _note(delivery, None)
             if failure.retry_after is not None:

@@ -38,8 +38,7 @@ FIELD_ERRORS_STATUS: Final = 422
 class WebChannel:
     """The web page channel (`adapters.channel.Channel`). Holds no state of its own.
 
-    `intake` decides, `links` knows who holds a handle. The page always shows the current state, so
-    there is nothing to deliver.
+    `intake` decides, `links` knows who holds a handle; the page always shows the current state.
     """
 
     name = "web"

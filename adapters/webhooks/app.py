@@ -4,28 +4,33 @@ Order matters. The source is looked up, the raw bytes are read within bounds, th
 freshness are verified, and only then is anything parsed. The answer goes out when the event is
 durable. Providers retry for days on anything but 2xx and then switch the endpoint off, so what they
 can't help (an unknown event, a mapping of ours that fails) is stored and answered 200; 5xx says
-only that the store is away. GET and OPTIONS are there for the handshakes of the few providers that
-have one.
+only that the store is away, or the provider that has to be asked. GET and OPTIONS are there for the
+handshakes of the few providers that have one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+import structlog
 from aiohttp import web
 from aiohttp.client_exceptions import ClientError
 
 from adapters.channel import Delivery, DeliveryFailed, Intake
-from adapters.webhooks.providers.provider import JSON
+from adapters.webhooks.fetch_back import FetchBack, FetchFailed
+from adapters.webhooks.providers.provider import JSON, Lookup
 from adapters.webhooks.receive import Received, receive_all
 from adapters.webhooks.settings import HookSource
 from adapters.webhooks.verify import SignatureRefused, verify
 from schemas.errors import Refusal
 
+log = structlog.get_logger(__name__)
+
 RETRY_AFTER: Final = 5
-"""Seconds that a provider is asked to wait while the store is away."""
+"""Seconds that a provider is asked to wait while the store, or its own API, is away."""
 BODY_DEADLINE: Final = 20.0
 """Seconds for a body to arrive. Providers give us 5 to 30 for all of it."""
 
@@ -42,8 +47,10 @@ class WebhooksChannel:
 
     `clock` gives Unix seconds. `count(source, outcome)` counts: `source` is the id of a configured
     source or "unknown", `outcome` one of "stored", "duplicate", "unmapped", "unavailable",
-    "failed", "unknown_source", "too_large", "unsupported", "incomplete", and "refused_" with the
-    verifier's reason.
+    "failed", "unknown_source", "too_large", "unsupported", "incomplete", "handshake", "no_object",
+    "rate_limited", "fetch_" with the reason of a fetch that failed, and "refused_" with the verifier's
+    reason. `fetching` asks the providers that sign nothing; raises `ValueError` without it for a source
+    of one.
     """
 
     name = "webhooks"
@@ -55,8 +62,13 @@ class WebhooksChannel:
         clock: Callable[[], float],
         count: Callable[[str, str], None],
         *,
+        fetching: FetchBack | None = None,
         body_deadline: float = BODY_DEADLINE,
     ) -> None:
+        for source in sources.values():
+            if source.lookup is not None and fetching is None:
+                raise ValueError(f"hooks.{source.id}: {source.provider} can't be asked from here")
+        self.fetching = fetching
         self._sources = dict(sources)
         self._intake = intake
         self._clock = clock
@@ -97,6 +109,8 @@ class WebhooksChannel:
         except Refusal as refusal:
             self._count(source.id, _UNREADABLE[refusal.code])
             return _unread(refusal)
+        if source.lookup is not None:
+            return await self._look_up(source, source.lookup, body)
         headers = _headers(request)
         try:
             url = signed_url(source, request.raw_path.partition("?")[2])
@@ -109,7 +123,42 @@ class WebhooksChannel:
                     "unauthenticated", "the signature is missing, wrong or too old for this URL"
                 )
             )
+        greeted = source.handshake(headers, body) if source.handshake is not None else None
+        if greeted is not None:
+            self._count(source.id, "handshake")
+            return web.json_response(dict(greeted))
         return await self._file(source, receive_all(source, headers, body))
+
+    async def _look_up(self, source: HookSource, lookup: Lookup, body: bytes) -> web.Response:
+        """A notice that nobody signed: have its provider tell what it is about.
+
+        Who calls learns nothing: an object that there isn't, a new state and a known one have one answer.
+        """
+        try:
+            asked = lookup.read(body)
+        except Exception:
+            self._count(source.id, "refused_malformed")
+            told = f"this is no notice of {source.provider}: send one id, as a form"
+            return _refused(Refusal("validation_error", told))
+        assert self.fetching is not None  # `__init__` saw to it
+        wait = self.fetching.wait(source.id, self._clock())
+        if wait:
+            self._count(source.id, "rate_limited")
+            told = "too many calls; send this one again later"
+            return _refused(Refusal("rate_limited", told), math.ceil(wait))
+        try:
+            raw = await self.fetching.fetch(source, asked)
+        except FetchFailed as failed:
+            self._count(source.id, f"fetch_{failed.reason}")
+            log.warning("provider not asked", source=source.id, reason=failed.reason)
+            told = "the object can't be looked up now; send this again later"
+            return _refused(Refusal("sayso.unavailable", told))
+        if raw is None:
+            self._count(source.id, "no_object")
+            return web.json_response(_RECEIVED)
+        # Headers are of the notice, which is anybody's: the mapping sees none.
+        answer = await self._file(source, receive_all(source, {}, raw))
+        return web.json_response(_RECEIVED) if answer.status == 200 else answer
 
     async def _greet(self, request: web.Request) -> web.Response:
         """A provider's handshake before its first event."""
@@ -164,6 +213,7 @@ class WebhooksChannel:
         return bytes(body)
 
 
+_RECEIVED: Final = {"status": "received"}
 _UNREADABLE: Final[dict[str, str]] = {
     "payload_too_large": "too_large",
     "unsupported_media_type": "unsupported",
@@ -209,8 +259,9 @@ def _too_large(limit: int) -> Refusal:
     return Refusal("payload_too_large", f"the body has more than {limit} bytes", limit=limit)
 
 
-def _refused(refusal: Refusal) -> web.Response:
-    headers: dict[str, Any] = {"Retry-After": str(RETRY_AFTER)} if refusal.status == 503 else {}
+def _refused(refusal: Refusal, retry_after: int = RETRY_AFTER) -> web.Response:
+    again = refusal.status in (429, 503)
+    headers: dict[str, Any] = {"Retry-After": str(retry_after)} if again else {}
     return web.json_response(refusal.envelope(), status=refusal.status, headers=headers)
 
 

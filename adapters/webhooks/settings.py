@@ -14,7 +14,14 @@ from urllib.parse import urlsplit
 
 from adapters.webhooks.expressions import Expression, compile_expression
 from adapters.webhooks.providers import provider_named
-from adapters.webhooks.providers.provider import JSON, Greeting, Read, one_event
+from adapters.webhooks.providers.provider import (
+    JSON,
+    Greeting,
+    Handshake,
+    Lookup,
+    Read,
+    one_event,
+)
 from adapters.webhooks.scheme import Scheme
 from adapters.webhooks.verify import Proof, check_secret
 
@@ -64,6 +71,8 @@ class HookSource:
     read: Read = one_event
     media: tuple[str, ...] = (JSON,)
     greeting: Greeting | None = None
+    handshake: Handshake | None = None
+    lookup: Lookup | None = None
     public_url: str = ""
     max_body: int = DEFAULT_MAX_BODY
     tenant: str = "default"
@@ -124,6 +133,8 @@ class HookSource:
                 read=known.read,
                 media=known.media,
                 greeting=known.greeting,
+                handshake=known.handshake,
+                lookup=known.lookup,
                 public_url=public_url,
                 max_body=max_body,
                 tenant=tenant,

@@ -39,12 +39,18 @@ def try_out(
     header: Annotated[
         list[str] | None, typer.Option("--header", "-H", help="'X-GitHub-Event: push'")
     ] = None,
+    unsigned: Annotated[
+        bool, typer.Option("--unsigned", help="Leave the signature out; show the rest, unverified.")
+    ] = False,
     config: Config = None,
 ) -> None:
     """Sign a sample as the provider would, and show its verification, its mapping and whom it would answer.
 
-    Nothing is stored and nobody is answered. Exit code 1 when the event would not be mapped.
+    Where only the provider can sign, --unsigned shows the rest. Nothing is stored and nobody is answered.
+    Exit code 1 when the sample can't be signed, or the event would not be mapped.
     """
+    from adapters.webhooks.verify import Arrival
+
     settings = configured(config)
     try:
         sources = channels.hook_sources(settings)
@@ -56,9 +62,15 @@ def try_out(
         body = file.read_bytes()
     except OSError as error:
         fail(f"Cannot read {file}: {error.strerror}.", 2)
-    arrival = _sealed(sources[source], body, _headers(header or []))
+    plain = {"content-type": "application/json", **_headers(header or [])}
+    arrival = Arrival(plain, body) if unsigned else _sealed(sources[source], body, plain)
     if len(body) > sources[source].max_body:
         fail(f"The body has {len(body)} bytes, above max_body: HTTP 413.", 1)
+    if unsigned:
+        print(
+            "signature   NOT VERIFIED: left out by --unsigned. A request like this one gets HTTP 401;"
+        )
+        print("            what follows is what it would do if the provider had sent it")
     if not _show_events(settings, sources[source], arrival):
         raise typer.Exit(1)
 
@@ -73,11 +85,10 @@ def _headers(given: list[str]) -> dict[str, str]:
     return headers
 
 
-def _sealed(source: HookSource, body: bytes, headers: dict[str, str]) -> Arrival:
-    """The sample as it would arrive; unsigned if only the provider can sign."""
+def _sealed(source: HookSource, body: bytes, plain: dict[str, str]) -> Arrival:
+    """The sample as it would arrive. Ends the command where nobody but the provider can sign."""
     from adapters.webhooks.verify import Arrival
 
-    plain = {"content-type": "application/json", **headers}
     try:
         sent = source.scheme.seal(
             source.secrets[:1],
@@ -88,7 +99,8 @@ def _sealed(source: HookSource, body: bytes, headers: dict[str, str]) -> Arrival
         )
     except ValueError as error:
         print(f"signature   not made: {error}")
-        return Arrival(plain, body)
+        print("            --unsigned shows what this sample would do, without a verification")
+        raise typer.Exit(1) from None
     lower = {name.lower(): value for name, value in sent.headers.items()}
     arrival = Arrival(plain | lower, sent.body, sent.url)
     _show_verification(source, arrival)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from host.decisions.session import Call, Decision, Session, next_decision, on_path
+from host.decisions.session import Call, Decision, Session, deliverable, next_decision, on_path
 from host.decisions.session_inputs import end_call
 from host.decisions.session_moves import Moves
 
@@ -24,6 +24,11 @@ def dispatch(moves: Moves, lease_ms: int) -> Decision | None:
             return None
         if live.attempts >= moves.rules.most_attempts:
             failed(moves, live, "The worker did not answer.", retryable=False)
+            return dispatch(moves, lease_ms)
+        if not deliverable(session, live):  # parked or left since: it waits, or goes, as any other
+            late = "The worker did not answer in time."
+            moves.add("decision-errored", decisionId=live.id, error=late, notBefore=now)
+            moves.sweep()
             return dispatch(moves, lease_ms)
         chosen, leaf = live, live.anchor
     else:

@@ -185,9 +185,8 @@ class Sessions(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         world = self.world
-        for pause in world.session.pauses:
-            if world.session.pause(pause.interrupt_id) is not None:
-                world.resume(pause.interrupt_id, None, level="system")
+        while world.session.pauses:  # an answer that waited may raise one more
+            world.resume(world.session.pauses[0].interrupt_id, None, level="system")
         for _ in range(300):
             live = world.session.live or world.deliver()
             if live is None:

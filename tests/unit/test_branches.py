@@ -505,6 +505,17 @@ def test_a_lease_that_ran_out_is_taken_over_and_the_late_answer_is_nothing(world
     assert world.answer(first, messages=[user("twice")], actions=[]) == []
 
 
+def test_a_question_without_an_answer_is_held_once_its_branch_is_parked(world: World) -> None:
+    world.say("u1")
+    first = world.next("client.messages")
+    world.ask("i1")
+    world.now += LEASE
+    assert world.deliver() is None
+    world.resume("i1", True)
+    world.answer(world.next("interrupt.resumed"), actions=[])
+    assert world.next("client.messages").id == first.id
+
+
 def test_after_the_last_attempt_the_turn_fails_and_the_queue_goes_on(world: World) -> None:
     world.say("u1", turn="turn-1")
     world.say("u2", turn="turn-2", queue=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.cards import card_of, form_for
+from adapters.card_forms import form_for
 from adapters.languages.catalogue import ENGLISH, Words, closest, locales, words_of
 from adapters.texts import check_zone, moment_words
-from adapters.views import Reader
+from adapters.views import Action, Card, Reader
 
 OTHERS = [tag for tag in locales() if tag != "en"]
 
@@ -146,3 +147,17 @@ def test_a_zone_is_checked() -> None:
     for wrong in ("Berlin", "../etc/passwd", "", "Europe/"):
         with pytest.raises(ValueError, match="time zone"):
             check_zone(wrong)
+
+
+@pytest.mark.parametrize("locale", OTHERS)
+def test_what_is_asked_before_an_action_is_in_the_readers_words(locale: str) -> None:
+    actions = (Action("reject", "x", needs="reason"), Action("ask", "x", needs="question"))
+    card = Card("i", "approval", "open", 1, "t", actions=actions, reader=Reader(locale))
+    english = replace(card, reader=Reader())
+    for action in ("reject", "ask"):
+        form, plain = form_for(card, action), form_for(english, action)
+        assert form is not None
+        assert plain is not None
+        assert form.submit != plain.submit
+        assert form.fields[0].label != plain.fields[0].label
+        assert form.fields[0].path == plain.fields[0].path

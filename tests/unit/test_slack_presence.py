@@ -145,7 +145,8 @@ def test_a_press_is_read_back_and_nothing_else_is() -> None:
     assert (found.interrupt_id, found.version, found.raw) == (card.interrupt_id, 2, "1")
     assert choices.matches(card.form, found)
     assert not choices.matches(Form("F", (choice("eu", "us", "ap"),)), found)
-    for wrong in ({}, {"actions": []}, {"actions": [{**action, "value": "[1]"}]}, {"actions": "x"}):
+    forged: list[dict[str, Any]] = [{}, {"actions": []}, {"actions": "x"}]
+    for wrong in [*forged, {"actions": [{**action, "value": "[1]"}]}]:
         assert choices.pressed(wrong, "T1/U1") is None
 
 

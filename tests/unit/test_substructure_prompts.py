@@ -160,7 +160,12 @@ def test_37_40_what_the_worker_is_told(answer: Any, asked: Any, payload: Any, ye
 
 
 def test_44_optional_members_are_left_out() -> None:
-    wrong: dict[str, Any] = {"message": None, "toolCallId": 5, "responseSchema": "x", "metadata": []}
+    wrong: dict[str, Any] = {
+        "message": None,
+        "toolCallId": 5,
+        "responseSchema": "x",
+        "metadata": [],
+    }
     assert interrupt_entry(pause(wrong)) == {"id": "i1", "reason": "confirm"}
     assert interrupt_entry(pause({"message": "?", "other": 1}))["message"] == "?"
     assert options_of({"metadata": {"options": "none"}}) == []

@@ -18,6 +18,7 @@ from adapters.email import render
 from adapters.email.inbound.desk import Saying
 from adapters.email.inbound.quotes import Sent
 from adapters.email.message import Envelope, message_id
+from adapters.email.offers import offer_of
 from adapters.email.settings import EmailSettings
 from adapters.email.transports.port import Outgoing
 from adapters.languages.catalogue import Words, words_of
@@ -52,11 +53,12 @@ class Correspondence:
         ids = [message_id(domain, kind, card.interrupt_id, address) for kind in _KINDS]
         return frozenset((*ids, message_id(domain, "root", *about)))
 
-    def sent(self, card: Card, address: str) -> Sent:
+    def sent(self, card: Card, address: str, handle: str) -> Sent:
         """What stands in the mail that asked, made once more from the card."""
         name, sender = self._settings.sender
         delivery = Delivery(address, card, link=card.link)
-        text = render.question(delivery, self._settings.public_url).text
+        offer = offer_of(card, handle, self._settings.replies)
+        text = render.question(delivery, self._settings.public_url, offer).text
         return Sent.of((sender, name) if name else (sender,), text)
 
     async def say(self, address: str, saying: Saying) -> None:

@@ -60,7 +60,7 @@ class Post(Protocol):
     async def issued(self, card: Card, address: str) -> frozenset[str]:
         """The ids of all mails that were sent about this card to this address, or would have been."""
 
-    def sent(self, card: Card, address: str) -> Sent:
+    def sent(self, card: Card, address: str, handle: str) -> Sent:
         """What stands in the mail that asked."""
 
     async def say(self, address: str, saying: Saying) -> None:

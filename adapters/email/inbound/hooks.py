@@ -155,7 +155,10 @@ class Hooks:
             log.warning("mail.for_nobody" if not handles else "mail.for_several")
             return "refused"
         (handle,) = handles
-        if not await self._inbox.knows(handle):
+        known = await self._inbox.knows(handle)
+        if known == "later":
+            raise Refusal("rate_limited", "this address took too many mails; send it again later")
+        if known == "no":
             return "gone"
         trust = Trust(dkim=self._settings.dkim, verdict=brought.verdict)
         became = await self._inbox.take(Arrival(brought.raw, handle, brought.mail_from, trust))

@@ -174,7 +174,7 @@ class Mailbox:
         self._on_loop(self._arrived(raw, handle))
 
     async def _arrived(self, raw: bytes, handle: Handle) -> None:
-        if await self._inbox.knows(handle):
+        if await self._inbox.knows(handle) == "yes":
             await self._inbox.take(Arrival(raw, handle, return_path(raw), self._trust))
 
     async def _position(self, validity: int) -> int:

@@ -58,10 +58,11 @@ class Inbox:
         self._lookup = lookup
         self._readers = asyncio.Semaphore(_READERS)
 
-    async def knows(self, handle: Handle) -> bool:
-        """Whether this is an address of ours. Asked before a mail's text is taken."""
-        visitor = await self._desk.links.by_mail_handle(handle.text)
-        return visitor is not None and await self._ledger.takes(handle.text)
+    async def knows(self, handle: Handle) -> Literal["yes", "no", "later"]:
+        """Whether this is an address of ours, and takes a mail now. Asked before a mail's text is."""
+        if await self._desk.links.by_mail_handle(handle.text) is None:
+            return "no"
+        return "yes" if await self._ledger.takes(handle.text) else "later"
 
     async def take(self, arrival: Arrival) -> Became:
         """What became of it. Raises `Refusal` (`sayso.unavailable`) or `StoreUnavailable` when it
@@ -69,6 +70,7 @@ class Inbox:
         visitor = await self._desk.links.by_mail_handle(arrival.handle.text)
         if visitor is None:
             return "gone"
+        await self._ledger.took(arrival.handle.text)
         became = await self._take(arrival, visitor)
         log.info(
             "mail came in",
@@ -200,7 +202,7 @@ class Inbox:
         return own.lower() == address.lower() or self._desk.same(person, address)
 
     async def _said(self, mail: Mail, visitor: Visitor, card: Card) -> Reading:
-        sent = self._post.sent(card, visitor.person.id)
+        sent = self._post.sent(card, visitor.person.id, visitor.handle)
         codes = short_codes(visitor.handle)
         return await asyncio.to_thread(read, mail.body, sent, card.reader.locale, codes)
 

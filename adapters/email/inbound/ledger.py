@@ -62,8 +62,14 @@ class Ledger:
         await notes.add(self._documents, interrupt_id, note, once, self._clock())
 
     async def takes(self, handle: str) -> bool:
-        """Whether this address may take one more mail now."""
-        return await self._count(_RATE, _digest(handle), HOUR) <= MOST_AN_HOUR
+        """Whether this address may take one more mail now. Asking counts nothing: servers ask whether
+        there is an address, and send no mail."""
+        found = await self._documents.get(_RATE, _digest(handle), self._clock())
+        return found is None or int(found.value["count"]) < MOST_AN_HOUR
+
+    async def took(self, handle: str) -> None:
+        """This address took one more."""
+        await self._count(_RATE, _digest(handle), HOUR)
 
     async def may_acknowledge(self, interrupt_id: str, address: str) -> bool:
         """Whether nobody acknowledged anything of this address about this interrupt yet. True once."""

@@ -35,6 +35,7 @@ MOST_CONNECTIONS: Final = 100
 
 _UNKNOWN: Final = "550 5.1.1 No such address here"
 _ONE: Final = "452 4.5.3 One recipient at a time"
+_OFTEN: Final = "450 4.7.1 Too many mails for this address, try again later"
 _LATER: Final = "451 4.3.0 Not kept yet, try again later"
 _TAKEN: Final = "250 2.0.0 Taken"
 
@@ -117,10 +118,11 @@ class _Handler:
         if envelope.rcpt_tos:
             return _ONE
         try:
-            if not await self._inbox.knows(handle):
-                return _UNKNOWN
+            known = await self._inbox.knows(handle)
         except (Refusal, StoreUnavailable):
             return _LATER
+        if known != "yes":
+            return _UNKNOWN if known == "no" else _OFTEN
         envelope.rcpt_tos.append(address)
         return "250 2.1.5 OK"
 

@@ -12,11 +12,13 @@ from adapters.webhooks.providers.adyen_platform import ADYEN_PLATFORM
 from adapters.webhooks.providers.bearer import BEARER
 from adapters.webhooks.providers.braintree import BRAINTREE
 from adapters.webhooks.providers.cloudevents import CLOUDEVENTS
+from adapters.webhooks.providers.event_grid import EVENT_GRID
 from adapters.webhooks.providers.generic_hmac import GENERIC_HMAC
 from adapters.webhooks.providers.github import GITHUB
 from adapters.webhooks.providers.gocardless import GOCARDLESS
 from adapters.webhooks.providers.linear import LINEAR
 from adapters.webhooks.providers.mollie import MOLLIE
+from adapters.webhooks.providers.mollie_classic import MOLLIE_CLASSIC
 from adapters.webhooks.providers.paddle import PADDLE
 from adapters.webhooks.providers.paypal import PAYPAL
 from adapters.webhooks.providers.provider import Provider
@@ -46,11 +48,13 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
         "braintree": BRAINTREE,
         "gocardless": GOCARDLESS,
         "mollie": MOLLIE,
+        "mollie_classic": MOLLIE_CLASSIC,
         "razorpay": RAZORPAY,
         "twilio": TWILIO,
         "sendgrid": SENDGRID,
         "linear": LINEAR,
         "cloudevents": CLOUDEVENTS,
+        "event_grid": EVENT_GRID,
         "generic_hmac": GENERIC_HMAC,
         "bearer": BEARER,
     }

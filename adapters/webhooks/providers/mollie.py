@@ -1,5 +1,5 @@
 """Mollie, next-generation webhooks: `X-Mollie-Signature: <hex>` over the body, with `sha256=` before it or
-not. The classic webhooks carry no signature and no state, and are not taken.
+not. The classic webhooks, which carry no signature, are `mollie_classic`'s.
 """
 
 from __future__ import annotations

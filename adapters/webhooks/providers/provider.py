@@ -34,6 +34,29 @@ class Greeting:
     answer: Callable[[Sequence[str], Mapping[str, str], Mapping[str, str]], Greeted | None]
 
 
+Handshake = Callable[[Mapping[str, str], bytes], Mapping[str, Any] | None]
+"""(headers by lower-case name, a verified body) -> the JSON answer to a handshake that comes as a POST, or
+None for a body of events. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The object that a notice names: its id, and the path (with its first slash) where it is."""
+
+    id: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """For a provider that signs nothing and sends an id: the object is fetched from `origin`, and is the
+    event. `read` finds the id in a body that anybody may have sent; it raises `ValueError` for another
+    form, so nothing but a well-formed id is ever asked for."""
+
+    origin: str
+    read: Callable[[bytes], Asked]
+
+
 def one_event(_: Mapping[str, str], body: bytes) -> list[Any]:
     """A body that is one event, as JSON."""
     return [parse(body)]
@@ -53,7 +76,8 @@ class Provider:
     replays a signed body can write any id beside it.
 
     `read` takes a verified body apart. `media` are the content types that are let in: `JSON` for
-    application/json and all of `…+json`.
+    application/json and all of `…+json`. With a `lookup` no body is ever verified: what is fetched is
+    read instead.
     """
 
     scheme: Proof
@@ -64,3 +88,5 @@ class Provider:
     read: Read = one_event
     media: tuple[str, ...] = (JSON,)
     greeting: Greeting | None = None
+    handshake: Handshake | None = None
+    lookup: Lookup | None = None
