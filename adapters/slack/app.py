@@ -8,7 +8,6 @@ ack.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import time
@@ -29,7 +28,7 @@ from adapters.slack.acks import Ack
 from adapters.slack.client import SlackClient, SlackFailed, quiet_logger
 from adapters.slack.desk import Desk
 from adapters.slack.directory import SlackRoster
-from adapters.slack.dispatch import answer, dispatch
+from adapters.slack.dispatch import answer, dispatch, read
 from adapters.slack.inbound import Dedupe, Inbound
 from adapters.slack.inflight import InFlight
 from adapters.slack.install import Exchange, Install
@@ -43,14 +42,13 @@ from adapters.slack.rotation import Rotation
 from adapters.slack.settings import SlackSettings
 from adapters.slack.shapes import RATE_LIMITED
 from adapters.slack.socket_mode import SocketMode
-from adapters.slack.verify import MAX_BODY, SlackRequestRefused, Verifier
+from adapters.slack.verify import SlackRequestRefused, Verifier
 from adapters.slack.workspaces import Workspace, Workspaces
 from host.store.records import StoreUnavailable
 
 _log = logging.getLogger(__name__)
 
 PATH: Final = "/slack/events"
-_BODY_PATIENCE: Final = 10.0
 _ANY = re.compile(r".*", re.DOTALL)
 _CODES: Final = {400: "validation_error", 401: "unauthenticated", 413: "payload_too_large"}
 
@@ -179,7 +177,7 @@ class SlackChannel:
         if self._stopping or self._bolt is None:
             return _error(503, "sayso.unavailable", "This gateway is stopping; send it again.")
         try:
-            body = await self._read(request)
+            body = await read(request, self._verifier)
             payload = self._verifier.check(request.headers, body, time.time())
         except SlackRequestRefused as refusal:
             _log.warning("slack: refused a request: %s", refusal.reason)
@@ -189,21 +187,6 @@ class SlackChannel:
             return web.Response()
         found = await dispatch(self._bolt, payload, request.headers, request.query_string)
         return await to_aiohttp_response(found)
-
-    async def _read(self, request: web.Request) -> bytes:
-        """The raw body, bounded by our own limit whatever the application's is."""
-        if (request.content_length or 0) > MAX_BODY:
-            raise self._verifier.refuse_size()
-        body = bytearray()
-        try:
-            async with asyncio.timeout(_BODY_PATIENCE):
-                async for chunk in request.content.iter_chunked(64 * 1024):
-                    body += chunk
-                    if len(body) > MAX_BODY:
-                        raise self._verifier.refuse_size()
-        except TimeoutError:
-            raise SlackRequestRefused(400, "body too slow") from None
-        return bytes(body)
 
     def _wire(self) -> AsyncApp:
         bolt = AsyncApp(

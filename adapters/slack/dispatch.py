@@ -1,4 +1,4 @@
-"""A verified payload -> slack-bolt, the same for both transports.
+"""What came -> slack-bolt, and its answer; behind the verification the same for both transports.
 
 Bolt looks for ids in members of members before it asks what anything is, and raises where one has a type
 that Slack never sends. `shapes` refuses most of these; what it lets through ends here.
@@ -6,17 +6,38 @@ that Slack never sends. `shapes` refuses most of these; what it lets through end
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from aiohttp import web
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 from adapters.slack.acks import Ack
+from adapters.slack.verify import MAX_BODY, SlackRequestRefused, Verifier
 
-MALFORMED = 400
+MALFORMED: Final = 400
+_BODY_PATIENCE: Final = 10.0  # seconds
+
+
+async def read(request: web.Request, verifier: Verifier) -> bytes:
+    """The raw body, bounded by our own limit whatever the application's is. Raises
+    `SlackRequestRefused`."""
+    if (request.content_length or 0) > MAX_BODY:
+        raise verifier.refuse_size()
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_PATIENCE):
+            async for chunk in request.content.iter_chunked(64 * 1024):
+                body += chunk
+                if len(body) > MAX_BODY:
+                    raise verifier.refuse_size()
+    except TimeoutError:
+        raise SlackRequestRefused(400, "body too slow") from None
+    return bytes(body)
 
 
 async def dispatch(
