@@ -58,7 +58,7 @@ def now() -> int:
 
 async def ask(host: Host, number: int) -> str:
     """One run and its question."""
-    run = await host.start_run(ROBOT, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
+    run = await host.runs.start(ROBOT, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
     payload = check_payload(
         {
             "kind": "approval",

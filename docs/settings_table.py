@@ -119,7 +119,8 @@ MEANING = {
     "email.mailgun.api_key": "A sending key of that domain.",
     "email.mailgun.region": "Where the domain is: `us` or `eu`.",
     "email.mailgun.api_url": "The API, for proxies and tests.",
-    "email.inbound.address": "Where replies arrive: a domain whose every address is ours (`r.example.com`) or "
+    "email.inbound.address": "Where replies arrive: a domain whose every address is ours (`r.example.com`) "
+    "or "
     "a mailbox that takes a plus (`sayso@example.com`). Setting it puts a Reply-To into each mail. See "
     "[email-replies.md](email-replies.md).",
     "email.inbound.policy": "How far a reply may go: `decide`, only `comment`, or `off`. A request may "
@@ -215,7 +216,8 @@ MEANING = {
     "registrations.<name>.check": "JMESPath over `{response, payload}` that has to be true.",
     "registrations.<name>.validator": "A function, `package.module:function`, that is called with response "
     "and payload and raises to refuse.",
-    "registrations.<name>.cross_scope_allowed": "Whether a token may be used from another scope. It is on the "
+    "registrations.<name>.cross_scope_allowed": "Whether a token may be used from another scope. It is "
+    "on the "
     "audit trail when one is.",
     "registrations.<name>.metadata": "For your own use.",
     "symfonic.jwt_secret": "Signs pause tokens: 32 random characters or more. Also `JWT_SECRET`. Unset: the "
@@ -231,7 +233,8 @@ MEANING = {
     "Unset: none is signed.",
     "substructure.agents.<name>.notify": "Who is told of its interrupts, as `channel:address`. Unset: "
     "`notify`.",
-    "substructure.agents.<name>.approvers": "The only people who may answer its interrupts, with those of the "
+    "substructure.agents.<name>.approvers": "The only people who may answer its interrupts, with those "
+    "of the "
     "groups. Unset: as `approvals.unlisted` says.",
     "substructure.agents.<name>.approver_groups": "The only groups that may.",
     "api_keys[].id": "The name of the program; it asks and answers under it.",

@@ -26,12 +26,12 @@ from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway import channels as wiring
 from gateway import conformance, inputs, registrations, stores, workflows
-from gateway.accounts import Accounts
 from gateway.addresses import Addresses
 from gateway.application import Served, application
 from gateway.audit import AuditWorker
 from gateway.auth import Key, Keys
 from gateway.callbacks import check_secret
+from gateway.chosen import accounts_of, keys_of, policy_of, ring_of
 from gateway.health import Health
 from gateway.inbox import Inbox
 from gateway.inboxes import Inboxes
@@ -46,7 +46,7 @@ from gateway.pump import Pump
 from gateway.reminders import Reminders
 from gateway.retention import Retention
 from gateway.routes.compat import substructure_dialect as dialect
-from gateway.secrets import own_secrets
+from gateway.secrets import OwnSecrets, own_secrets
 from gateway.shelving import ShelfWorker
 from gateway.tracing import Tracing, from_environment
 from gateway.wakeups import Wakeups
@@ -55,12 +55,11 @@ from gateway.workers import Deadlines, Housekeeping
 from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
-from host.decisions.state import Policy
 from host.flows import Flows
 from host.host import Host
 from host.inbox import Inbox as OpenRequests
 from host.registry import Contracts
-from host.tokens import TokenRing
+from schemas.contracts import Contract
 
 if TYPE_CHECKING:
     from adapters.email.inbound.app import Lent
@@ -79,7 +78,7 @@ class Gateway:
         self.url = ""
         self.counts: Counter[tuple[str, str]] = Counter()
         self.channels: dict[str, Channel] = {}
-        self._keys = Keys([*keys, *_configured(settings)])
+        self._keys = Keys([*keys, *keys_of(settings)])
         self._stack = AsyncExitStack()
         self._tracing = tracing
         self.health: Health | None = None
@@ -100,15 +99,13 @@ class Gateway:
     async def _start(self) -> None:
         settings, data = self.settings, self.settings.data_dir
         named = inputs.contracts(settings)
-        ttl = settings.kortyx.ttl_ms
-        self.workflows = workflows.load(settings.workflows, named, ttl)
+        self.workflows = workflows.load(settings.workflows, named, settings.kortyx.ttl_ms)
         if settings.conformance_seed:
             conformance.check_harmless(settings)
             self.workflows += conformance.fixtures()
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         if stores.owns_data_folder(settings):
             self._stack.enter_context(sole(data))
-        secrets = own_secrets(data)
         tracing = self._tracing or from_environment()
         self._stack.push_async_callback(tracing.flush)
         self.watch = Watch(Metrics(lambda: self.counts, self._slack_refusals), tracing)
@@ -119,47 +116,13 @@ class Gateway:
         listening = bind(settings)
         self._stack.callback(listening.close)
         self.url = settings.http.public_url or url_of(listening)
-        policy = _policy(settings)
-        flows = Flows.of(self.workflows, policy, settings.notify)
         wakeups = Wakeups(coordination) if settings.redis.url is not None else None
         announce = wakeups.announce if wakeups is not None else None
+        policy = policy_of(settings)
+        flows = Flows.of(self.workflows, policy, settings.notify)
         self.host = Host(store, policy, _now, announce, flows=flows, observer=self.watch)
-        self.people = People(settings.people, wiring.everybody(settings))
         keys = KeyringFile(data)
-        accounts = _accounts(settings, self.people, policy)
-        self.access = Access(self.host, _ring(settings, keys, self.host.clock()), accounts)
-        self.links = AnswerLinks(store, self.access, secrets.links.encode(), self.url)
-        intake = Intake(
-            self.host, self.people, accounts, self.links, wiring.filing(settings), self.watch
-        )
-        self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
-        doors = wiring.Doors(
-            intake,
-            self.links,
-            coordination.first,
-            self._count,
-            store.documents,
-            wiring.sealing(settings, secrets.links),
-            Inbox(OpenRequests(self.host, settings.tenant), self.people, accounts),
-            self._receiving(intake),
-            self.egress,
-        )
-        self.channels = wiring.build(settings, self.url, secrets.forms, doors)
-        accounts.rosters = wiring.rosters(self.channels)
-        self.addresses = Addresses(self.channels, settings.notify)
-        self.addresses.check(None)
-        self.sessions = dialect.sessions(settings, self.host, self.addresses, secrets.links)
-        self._fallback = Addresses(self.channels, settings.fallback).check(None)
-        check_secret(settings.egress.callback_secret.get_secret_value())
-        await self.egress.start()
-        if settings.pickers:
-            self.host.options = inputs.pickers(settings, self.egress)
-        self.contracts = Contracts(self.host, named, ttl)
-        self.pauses = registrations.pauses(settings, self.host)
-        if self.pauses is not None:
-            self.host.cross_check = self.pauses.cross_check
-        self._stack.push_async_callback(self.egress.stop)
-        self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
+        await self._compose(coordination, own_secrets(data), keys, named)
         self.health = await self._serve(listening, coordination)
         for channel in self.channels.values():
             await channel.start()
@@ -170,6 +133,51 @@ class Gateway:
         if not settings.tokens.keys:
             self._work(follow_keys(keys, lambda: self._reload_keys(keys)))
         self.health.phase = "serving"
+
+    async def _compose(
+        self,
+        coordination: RedisCoordination,
+        secrets: OwnSecrets,
+        keys: KeyringFile,
+        named: list[Contract],
+    ) -> None:
+        """Everything around the host, from the people to the channels. Only the way out is opened."""
+        settings = self.settings
+        self.people = People(settings.people, wiring.everybody(settings))
+        accounts = accounts_of(settings, self.people, self.host.policy)
+        self.access = Access(self.host, ring_of(settings, keys, self.host.clock()), accounts)
+        self.links = AnswerLinks(self.host.store, self.access, secrets.links.encode(), self.url)
+        intake = Intake(
+            self.host, self.people, accounts, self.links, wiring.filing(settings), self.watch
+        )
+        self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
+        doors = wiring.Doors(
+            intake,
+            self.links,
+            coordination.first,
+            self._count,
+            self.host.store.documents,
+            wiring.sealing(settings, secrets.links),
+            Inbox(OpenRequests(self.host, settings.tenant), self.people, accounts),
+            self._receiving(intake),
+            self.egress,
+        )
+        self.channels = wiring.build(settings, self.url, secrets.forms, doors)
+        accounts.rosters = wiring.rosters(self.channels)
+        self.addresses = Addresses(self.channels, settings.notify)
+        self.addresses.check(None)
+        self._fallback = Addresses(self.channels, settings.fallback).check(None)
+        self.sessions = dialect.sessions(settings, self.host, self.addresses, secrets.links)
+        check_secret(settings.egress.callback_secret.get_secret_value())
+        await self.egress.start()
+        self._stack.push_async_callback(self.egress.stop)
+        if settings.pickers:
+            self.host.options = inputs.pickers(settings, self.egress)
+        self.contracts = Contracts(self.host, named, settings.kortyx.ttl_ms)
+        self.pauses = registrations.pauses(settings, self.host)
+        if self.pauses is not None:
+            self.host.cross_check = self.pauses.cross_check
+        self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
 
     def _start_workers(self, coordination: RedisCoordination) -> None:
         assert self.health is not None
@@ -208,7 +216,7 @@ class Gateway:
         self._stack.push_async_callback(_cancelled, task)
 
     def _reload_keys(self, file: KeyringFile) -> None:
-        self.access.use(_ring(self.settings, file, self.host.clock()))
+        self.access.use(ring_of(self.settings, file, self.host.clock()))
 
     async def _coordination(self) -> RedisCoordination:
         redis = self.settings.redis
@@ -276,28 +284,6 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _policy(settings: Settings) -> Policy:
-    return Policy(
-        open_gates=settings.approvals.unlisted,
-        ref_kinds=frozenset(settings.approvals.ref_kinds),
-        self_approval=settings.approvals.self_approval,
-        aliases=settings.protocol.legacy_aliases,
-        enforce_lists="approver-lists" not in settings.relaxations,
-        check_correlation=settings.conformance_seed,
-        named_voters=settings.conformance_seed,
-        capture_requests=settings.capture.requests,
-        capture_answers=settings.capture.answers,
-    )
-
-
-def _accounts(settings: Settings, people: People, policy: Policy) -> Accounts:
-    groups = {
-        name: tuple(f"slack:{one}" for one in group.slack)
-        for name, group in settings.groups.items()
-    }
-    return Accounts(people, policy, groups, settings.slack.match_email)
-
-
 async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -310,19 +296,3 @@ async def _drained(channel: Channel) -> None:
             await channel.stop()
     except TimeoutError:
         log.warning("channel did not drain in time", channel=channel.name)
-
-
-def _ring(settings: Settings, file: KeyringFile, now: int) -> TokenRing:
-    tokens = settings.tokens
-    keys = {kid: secret.get_secret_value() for kid, secret in tokens.keys.items()}
-    legacy = tokens.legacy_secret.get_secret_value() if tokens.legacy_secret else None
-    if not keys:
-        return file.read().ring(now, legacy)
-    return TokenRing(keys, tokens.current or next(iter(keys)), legacy)
-
-
-def _configured(settings: Settings) -> list[Key]:
-    return [
-        Key(key.id, key.sha256, key.tenant or settings.tenant, frozenset(key.scopes))
-        for key in settings.api_keys
-    ]

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from host import children, contract_use, contracts, history, ids
-from host.checks import check_schemas, check_tenant, owner_of
+from host import contracts, history, ids
+from host.checks import check_schemas, check_tenant
 from host.decisions import forking
 from host.decisions import request as asking
 from host.decisions.eligibility import check_eligible
@@ -30,13 +30,14 @@ from host.flows import Flows
 from host.journal import Decided, Journal, MakeReply
 from host.observer import Observer, Unwatched
 from host.options import Options, check_picked
+from host.runs import Runs
 from host.sessions import Sessions
 from host.store.port import Store
 from host.store.records import StoredEvent
 from host.waiters import Waiters
 from schemas.errors import Refusal
 from schemas.payloads import CONVERSATION_KINDS, InterruptPayload
-from schemas.runs import EXTERNAL_WORKFLOW, TERMINAL, AskBody, CreateRun
+from schemas.runs import TERMINAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,44 +71,7 @@ class Host:
         self.waiters = Waiters()
         self.sessions = Sessions(store.log)
         self.journal = Journal(store, self.waiters, clock, announce)
-
-    # --- runs -------------------------------------------------------------------------------------
-
-    async def start_run(
-        self,
-        principal: Principal,
-        body: CreateRun,
-        reply: MakeReply | None = None,
-        callback: str | None = None,
-    ) -> Run:
-        """A new run, started. Raises `Refusal`: `not_found` for an unknown workflow; `validation_error`
-        for a parent or a use of contracts that can't be."""
-        self.flows.check(body.workflow_id)
-        assert body.workflow_id is not None
-        now = self.clock()
-        run = Run(
-            run_id=ids.bound(principal.tenant, now),
-            workflow_id=body.workflow_id,
-            created_at=now,
-            owner=owner_of(principal),
-            inputs=body.inputs,
-            configurable=body.configurable.wire() if body.configurable else None,
-            tags=tuple(body.tags or ()),
-            metadata=body.metadata,
-            callback=callback,
-        )
-        contract_use.use_of(run.configurable)
-        await children.adopt(self, principal, run)
-
-        async def load() -> State:
-            return State(run)
-
-        def decide(state: State, now: int) -> Decided:
-            started = asking.start_run(state.run, body.inputs)
-            return Decided(state, self.flows.begin(state, started, now))
-
-        after = await self.journal.change(run.run_id, load, decide, reply)
-        return after.run
+        self.runs = Runs(self)
 
     async def run(self, principal: Principal, run_id: str) -> Run:
         """Raises `Refusal`: `id_tenant_mismatch`, `not_found`."""
@@ -116,41 +80,6 @@ class Host:
         if run is None:
             raise Refusal("not_found", "No such run.")
         return run
-
-    async def cancel_run(
-        self, principal: Principal, run_id: str, reason: str, reply: MakeReply | None = None
-    ) -> Run:
-        """Cancel a run and take back all that it asks. Raises `Refusal` (`run_terminal`)."""
-        after = await self.journal.change(
-            run_id,
-            lambda: self._load_open(principal, run_id),
-            lambda state, _: Decided(state, asking.cancel_run(state, reason, principal)),
-            reply,
-        )
-        return after.run
-
-    async def complete_run(
-        self,
-        principal: Principal,
-        run_id: str,
-        outputs: dict[str, Any],
-        reply: MakeReply | None = None,
-    ) -> Run:
-        """How an outside program ends its own run. Raises `Refusal`: `run_terminal`;
-        `run_state_conflict` when it had to ask somebody first."""
-
-        async def load() -> State:
-            state = await self._load_open(principal, run_id)
-            await contract_use.check_has_asked(self.store.log, state.run)
-            return state
-
-        after = await self.journal.change(
-            run_id,
-            load,
-            lambda state, _: Decided(state, asking.complete_run(state, outputs)),
-            reply,
-        )
-        return after.run
 
     # --- interrupts -------------------------------------------------------------------------------
 
@@ -185,7 +114,7 @@ class Host:
             old[:] = [i for i in [await self.store.log.by_key(run_id, payload.key)] if i]
             if may_ask is not None and not old:
                 await may_ask(run)
-            talks = await self._conversations(run.tenant, wire)
+            talks = await self.conversations(run.tenant, wire)
             if run.replay_of is not None and not old:
                 recorded[:] = [await history.recorded_end(self.store.log, run, payload.key)]
             return State(run, tuple(old), talks)
@@ -212,52 +141,6 @@ class Host:
             )
         return Requested(after.interrupt, after.run, created=not old)
 
-    async def ask(
-        self,
-        principal: Principal,
-        body: AskBody,
-        payload: InterruptPayload,
-        notify: tuple[str, ...],
-        reply: MakeReply | None = None,
-        callback: str | None = None,
-    ) -> Interrupt:
-        """A new run of an outside program and its first question, in one commit.
-
-        Raises `Refusal` (`validation_error`): a later turn of a conversation has no first question.
-        """
-        check_schemas(payload)
-        now = self.clock()
-        run = Run(
-            run_id=ids.bound(principal.tenant, now),
-            workflow_id=EXTERNAL_WORKFLOW,
-            created_at=now,
-            owner=owner_of(principal),
-            inputs=body.inputs,
-            tags=tuple(body.tags or ()),
-            metadata=body.metadata,
-            callback=callback,
-        )
-        wire = payload.wire()
-
-        async def load() -> State:
-            return State(run, (), await self._conversations(run.tenant, wire))
-
-        def decide(state: State, now: int) -> Decided:
-            ask = asking.Ask(
-                ids.bound(principal.tenant, now),
-                body.node_id,
-                wire,
-                notify,
-                principal,
-                body.self_approval,
-                body.replies or "",
-            )
-            started = asking.start_run(state.run, body.inputs)
-            return Decided(state, [*started, *asking.request(state, ask, now, self.policy)])
-
-        after = await self.journal.change(run.run_id, load, decide, reply)
-        return after.interrupt
-
     async def interrupt(self, principal: Principal, interrupt_id: str) -> Interrupt:
         """Raises `Refusal`: `id_tenant_mismatch`, `not_found`."""
         check_tenant(principal, interrupt_id)
@@ -277,7 +160,7 @@ class Host:
             found = await self.store.log.by_node(run_id, node_id)
         if found is None:
             raise Refusal("not_found", "This run has no interrupt at that node.")
-        talks = await self._conversations(run.tenant, found.payload)
+        talks = await self.conversations(run.tenant, found.payload)
         return State(run, (found,), talks, await self.sessions.of(run))
 
     async def resolve(
@@ -375,18 +258,12 @@ class Host:
         interrupt = await self.store.log.interrupt(interrupt_id)
         assert run is not None
         assert interrupt is not None
-        talks = await self._conversations(run.tenant, interrupt.payload)
+        talks = await self.conversations(run.tenant, interrupt.payload)
         return State(run, (interrupt,), talks, await self.sessions.of(run))
 
-    async def _conversations(
-        self, tenant: str, payload: dict[str, Any]
-    ) -> tuple[Conversation, ...]:
+    async def conversations(self, tenant: str, payload: dict[str, Any]) -> tuple[Conversation, ...]:
+        """The conversation that a payload is a turn of, if it exists."""
         if payload["kind"] not in CONVERSATION_KINDS:
             return ()
         found = await self.store.log.conversation(tenant, payload["data"]["conversationId"])
         return (found,) if found else ()
-
-    async def _load_open(self, principal: Principal, run_id: str) -> State:
-        run = await self.run(principal, run_id)
-        loaded = [await self.store.log.interrupt(w.interrupt_id) for w in run.open]
-        return State(run, tuple(i for i in loaded if i is not None))

@@ -91,7 +91,7 @@ class Pauses:
             interrupt = asked.interrupt
         else:
             first = AskBody(node_id=name, payload=wire)
-            interrupt = await self._host.ask(principal, first, checked, notify)
+            interrupt = await self._host.runs.ask(principal, first, checked, notify)
             kept = [scope.tenant, scope.sub_tenant, scope.namespace]
             await self._put(_SCOPE, interrupt.run_id, kept)
         pause = Pause(

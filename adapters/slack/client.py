@@ -211,10 +211,8 @@ class SlackClient:
         await self.call("chat.postEphemeral", arguments | ({"thread_ts": thread} if thread else {}))
 
     async def respond(self, url: str, text: str) -> None:
-        """The same through a click's response_url: works where the bot is no member.
-
-        The URL comes from a payload: it is called only when it is Slack's own.
-        """
+        """The same through a click's response_url: works where the bot is no member. The URL comes from
+        a payload: it is called only when it is Slack's own."""
         if self._session is None or not self._may_call(url):
             raise SlackFailed("response_url", "not_allowed")
         body = {"text": text, "response_type": "ephemeral", "replace_original": False}

@@ -67,10 +67,8 @@ def try_out(
     if len(body) > sources[source].max_body:
         fail(f"The body has {len(body)} bytes, above max_body: HTTP 413.", 1)
     if unsigned:
-        print(
-            "signature   NOT VERIFIED: left out by --unsigned. A request like this one gets HTTP 401;"
-        )
-        print("            what follows is what it would do if the provider had sent it")
+        print("signature   NOT VERIFIED, left out by --unsigned: no such request is believed.")
+        print("            What follows is what the sample would do had the provider sent it")
     if not _show_events(settings, sources[source], arrival):
         raise typer.Exit(1)
 

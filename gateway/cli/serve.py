@@ -171,7 +171,7 @@ class _Sample:
         for found in page.interrupts:
             if found.key == "sample" and found.node_id == "sample":
                 return found
-        run = await host.start_run(self._principal, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
+        run = await host.runs.start(self._principal, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
         payload = check_payload(
             {
                 "kind": "approval",

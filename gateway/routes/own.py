@@ -95,7 +95,7 @@ class OwnRoutes:
             callback = None
             if body.callback_url is not None:
                 callback = await self._callbacks.prepare(caller.principal.tenant, body.callback_url)
-            interrupt = await self._host.ask(
+            interrupt = await self._host.runs.ask(
                 caller.principal,
                 body,
                 payload,

@@ -45,7 +45,7 @@ class RunRoutes:
             callback = None
             if body.callback_url is not None:
                 callback = await self._callbacks.prepare(tenant, body.callback_url)
-            run = await self._host.start_run(caller.principal, body, kept, callback)
+            run = await self._host.runs.start(caller.principal, body, kept, callback)
             return 201, wire.created(run)
 
         return await self._once.run(request, tenant, "createRun", act)
@@ -64,7 +64,7 @@ class RunRoutes:
             body = parse(CancelBody, await body_of(request))
             answer = {"runId": run_id, "status": "cancelled"}
             kept = attempt.kept(lambda _: (200, answer))
-            await self._host.cancel_run(caller.principal, run_id, body.reason or "", kept)
+            await self._host.runs.cancel(caller.principal, run_id, body.reason or "", kept)
             return 200, answer
 
         return await self._once.run(request, caller.principal.tenant, "cancelRun", act)
@@ -77,7 +77,7 @@ class RunRoutes:
             body = parse(FinishBody, await body_of(request))
             answer = {"runId": run_id, "status": "completed"}
             kept = attempt.kept(lambda _: (200, answer))
-            await self._host.complete_run(caller.principal, run_id, body.outputs or {}, kept)
+            await self._host.runs.complete(caller.principal, run_id, body.outputs or {}, kept)
             return 200, answer
 
         return await self._once.run(request, caller.principal.tenant, "completeRun", act)

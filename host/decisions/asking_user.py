@@ -29,7 +29,11 @@ def schema_of(request: AskUserRequest) -> dict[str, Any]:
 
 def _answer(question: AskUserQuestion) -> dict[str, Any]:
     labels = [_label(option.label, option.description) for option in question.options]
-    chosen: dict[str, Any] = {"type": "string", "title": question.header or "Choice", "oneOf": labels}
+    chosen: dict[str, Any] = {
+        "type": "string",
+        "title": question.header or "Choice",
+        "oneOf": labels,
+    }
     name = "selection"
     if question.multi_select:
         name = "selections"

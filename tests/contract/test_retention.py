@@ -30,7 +30,7 @@ class World:
 
     async def run(self, key: str, *, answered: bool = True, kind: str = "approval") -> str:
         """A run with one question."""
-        made = await self.host.start_run(ADA, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
+        made = await self.host.runs.start(ADA, CreateRun(workflow_id=EXTERNAL_WORKFLOW))
         run_id = made.run_id
         payload: dict[str, Any] = {
             "kind": "approval",

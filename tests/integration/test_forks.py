@@ -54,7 +54,7 @@ async def types(host: Host, run_id: str) -> list[str]:
 
 
 async def rejected(host: Host) -> str:
-    run = await host.start_run(ADA, CreateRun(workflow_id="gated"))
+    run = await host.runs.start(ADA, CreateRun(workflow_id="gated"))
     [wait] = run.open
     await host.resolve(wait.interrupt_id, Answer(ADA, {"action": "reject", "feedback": "no"}, "t"))
     return run.run_id
@@ -100,7 +100,7 @@ async def test_a_branch_asks_anew_where_the_source_waited(host: Host) -> None:
 
 
 async def test_a_replay_of_an_outside_program_answers_by_key(host: Host) -> None:
-    run = await host.start_run(ADA, CreateRun(workflow_id="sayso.external"))
+    run = await host.runs.start(ADA, CreateRun(workflow_id="sayso.external"))
     asked = await host.request(ADA, run.run_id, "gate", check_payload(ASK), ("web:",))
     await host.resolve(asked.interrupt.interrupt_id, Answer(ADA, {"action": "accept"}, "t"))
     copy = await fork(host, ADA, run.run_id, ForkBody(mode="replay"))
@@ -116,7 +116,7 @@ async def test_a_replay_of_an_outside_program_answers_by_key(host: Host) -> None
 
 
 async def test_votes_are_not_recounted_and_membership_is_not_looked_up(host: Host) -> None:
-    run = await host.start_run(ADA, CreateRun(workflow_id="sayso.external"))
+    run = await host.runs.start(ADA, CreateRun(workflow_id="sayso.external"))
     data = {**ASK["data"], "requiredApprovals": 2, "approverGroupRefs": ["ops"]}  # type: ignore[dict-item]
     payload = check_payload({**ASK, "data": data})
     asked = await host.request(ADA, run.run_id, "gate", payload, ())
@@ -146,7 +146,7 @@ async def test_a_fork_point_that_makes_no_sense(host: Host, body: ForkBody, code
 
 
 async def test_deadlines_and_delays_fire_once(host: Host) -> None:
-    run = await host.start_run(ADA, CreateRun(workflow_id="sayso.external"))
+    run = await host.runs.start(ADA, CreateRun(workflow_id="sayso.external"))
     asked = await host.request(ADA, run.run_id, "g", check_payload({**ASK, "timeoutMs": 1}), ())
     timers = Timers(host)
     assert await timers.expire(asked.interrupt.interrupt_id)

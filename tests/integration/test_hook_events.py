@@ -68,6 +68,11 @@ HOOKS: dict[str, Any] = {
         "secrets": [TOKEN],
         "correlation": {"order": "subject"},
     },
+    "grid": {
+        "provider": "event_grid",
+        "secrets": [TOKEN],
+        "correlation": {"order": "subject"},
+    },
 }
 
 
@@ -191,6 +196,26 @@ async def test_cloudevents_handshake_and_binary_mode(shop: Api) -> None:
     assert (await post(shop, "cloud", b'{"total":5}', headers))[0] == 200
     assert (await answer(shop, interrupt_id))["resumeValue"]["data"] == {"total": 5}
     assert (await post(shop, "cloud", b"{}", headers | {"Authorization": "Bearer x"}))[0] == 401
+
+
+async def test_event_grid_is_validated_only_with_the_token(shop: Api) -> None:
+    kind = "Microsoft.EventGrid.SubscriptionValidationEvent"
+    asked = {"id": "v1", "topic": "/t", "eventType": kind, "data": {"validationCode": "512d38b6"}}
+    body = json.dumps([asked]).encode()
+    said = {"aeg-event-type": "SubscriptionValidation"}
+    token = {"Authorization": f"Bearer {TOKEN}"}
+    for wrong in ({}, {"Authorization": "Bearer of-some-other-token-at-all"}):
+        status, answered = await post(shop, "grid", body, said | wrong)
+        assert status == 401
+        assert "512d38b6" not in json.dumps(answered)
+    assert await post(shop, "grid", body, said | token) == (200, {"validationResponse": "512d38b6"})
+    assert await listed(shop) == [], "a handshake is no event"
+    interrupt_id = await ask(shop, wait_for("7"))
+    paid = json.dumps([{"id": "1", "topic": "/t", "subject": "7", "eventType": "paid"}]).encode()
+    note = {"aeg-event-type": "Notification"}
+    assert await post(shop, "grid", paid, note | token) == (200, {"status": "stored"})
+    assert await post(shop, "grid", paid, note | token) == (200, {"status": "duplicate"})
+    assert (await answer(shop, interrupt_id))["resumeValue"]["id"] == "1"
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])

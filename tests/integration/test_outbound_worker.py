@@ -58,9 +58,9 @@ class World:
         return one.webhook_id
 
     async def run(self, complete: bool = False) -> str:
-        run = await self.host.start_run(ADA, CreateRun(workflow_id="sayso.external"))
+        run = await self.host.runs.start(ADA, CreateRun(workflow_id="sayso.external"))
         if complete:
-            await self.host.complete_run(ADA, run.run_id, {}, None)
+            await self.host.runs.complete(ADA, run.run_id, {}, None)
         return run.run_id
 
     async def work(self) -> int:

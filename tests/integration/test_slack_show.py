@@ -19,8 +19,6 @@ from tests.fakes.slack import FakeSlack, Fault
 from tests.fakes.slack_transport import sign
 from tests.integration.slack_world import (
     APPROVAL,
-    THREAD,
-    TURN,
     Seen,
     StubIntake,
     World,

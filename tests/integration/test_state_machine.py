@@ -74,7 +74,7 @@ class Machine(RuleBasedStateMachine):
         self.now = 1_789_128_000_000
         self.keys = 0
         self.open_host()
-        run = self.run(self.host.start_run(ROBOT, CreateRun(workflow_id="sayso.external")))
+        run = self.run(self.host.runs.start(ROBOT, CreateRun(workflow_id="sayso.external")))
         self.model = State(replace(run, version=0))
         self.model = evolve(self.model, asking.start_run(self.model.run, None), self.now)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -610,6 +611,96 @@ def test_cloudevents_handshake() -> None:
     assert greeting.answer([BEARER], {}, {"webhook-request-origin": "a b\r\nx"}) is None
 
 
+GRID = {
+    "id": "2d1781af",
+    "topic": "/subscriptions/s/resourceGroups/g",
+    "subject": "7",
+    "eventType": "Microsoft.EventGrid.SubscriptionValidationEvent",
+    "data": {"validationCode": "512d38b6", "validationUrl": "https://rp.eventgrid.example/v?id=1"},
+    "eventTime": "2026-01-25T22:12:19Z",
+    "metadataVersion": "1",
+    "dataVersion": "1",
+}
+VALIDATION = {"aeg-event-type": "SubscriptionValidation"}
+
+
+def handshake(headers: dict[str, str], body: bytes) -> Any:
+    answer = PROVIDERS["event_grid"].handshake
+    assert answer is not None
+    return answer(headers, body)
+
+
+def test_event_grid_validation_is_answered_with_its_code() -> None:
+    body = json.dumps([GRID]).encode()
+    assert handshake(VALIDATION, body) == {"validationResponse": "512d38b6"}
+    assert handshake({"aeg-event-type": "Notification"}, body) is None
+    assert handshake({}, body) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{}", b"7", b"null", b"[7]", b"[[]]", json.dumps([GRID, GRID]).encode(),
+     json.dumps([GRID | {"data": {"validationCode": 7}}]).encode(),
+     json.dumps([GRID | {"data": {"validationCode": "x" * 513}}]).encode(),
+     json.dumps([GRID | {"data": None}]).encode(),
+     json.dumps([GRID | {"eventType": "Other"}]).encode()],
+)  # fmt: skip
+def test_what_only_says_that_it_is_a_validation_is_none(body: bytes) -> None:
+    assert handshake(VALIDATION, body) is None
+
+
+GRID_LIKE = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.sampled_from(["eventType", "data", "validationCode"]), inner)
+    ),
+)
+
+
+@given(st.binary(max_size=200) | GRID_LIKE.map(lambda value: json.dumps(value).encode()))
+def test_no_body_makes_the_handshake_raise(body: bytes) -> None:
+    assert handshake(VALIDATION, body) is None
+
+
+def test_event_grid_events_are_told_apart_by_topic_and_id() -> None:
+    hook = build("event_grid", BEARER, correlation={"order": "subject"})
+    one = GRID | {"eventType": "Microsoft.Storage.BlobCreated"}
+    body = json.dumps([one, one | {"topic": "/other"}, 7]).encode()
+    first, other, wrong = events(hook, body)
+    assert first.event.event_id == "/subscriptions/s/resourceGroups/g 2d1781af"
+    assert first.event.event_type == "Microsoft.Storage.BlobCreated"
+    assert other.event.event_id == "/other 2d1781af"
+    assert (first.mapped, other.mapped, wrong.mapped) == (True, True, False)
+    [wrong] = events(hook, b"{}")
+    assert "is not a list" in wrong.event.payload["reason"]
+
+
+MOLLIE_LIKE = st.from_regex(r"\Aid=(tr|ord|sub)_[A-Za-z0-9]{0,70}[/%.]?\Z")
+
+
+@given(st.binary(max_size=120) | MOLLIE_LIKE.map(str.encode))
+def test_a_mollie_notice_names_a_plain_path_or_nothing(body: bytes) -> None:
+    lookup = PROVIDERS["mollie_classic"].lookup
+    assert lookup is not None
+    try:
+        asked = lookup.read(body)
+    except ValueError:
+        return
+    assert re.fullmatch(r"/v2/(payments|orders)/(tr|ord)_[A-Za-z0-9]{4,64}", asked.path)
+    assert body == f"id={asked.id}".encode()
+
+
+def test_a_refund_is_an_event_for_who_wants_it() -> None:
+    """The expression of the provider's page."""
+    said = "join(':', [id, status, amountRefunded.value || '0', amountChargedBack.value || '0'])"
+    hook = build("mollie_classic", SPECIAL_SECRETS["mollie_classic"], event_id=said)
+    paid = {"resource": "payment", "id": "tr_1", "status": "paid"}
+    refunded = paid | {"amountRefunded": {"value": "5.00", "currency": "EUR"}}
+    found = [events(hook, json.dumps(one).encode())[0].event.event_id for one in (paid, refunded)]
+    assert found == ["tr_1:paid:0:0", "tr_1:paid:5.00:0"]
+
+
 # --- batches and all providers ----------------------------------------------------------------------
 
 
@@ -634,8 +725,11 @@ SPECIAL_SECRETS = {
     "bearer": BEARER,
     "braintree": BT_SECRET,
     "cloudevents": BEARER,
+    "event_grid": BEARER,
+    "mollie_classic": "live_" + "k" * 30,
     "paypal": PINNED,
     "sendgrid": EC_PUBLIC,
+    "standard_webhooks_v1a": "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
     "twilio": "twilio-auth-token-of-32-characters",
 }
 
@@ -643,7 +737,7 @@ SPECIAL_SECRETS = {
 @pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.parametrize("secret", ["", " x" * 20, "short", "-" * 300])
 def test_a_secret_that_cannot_work_is_refused_at_start(name: str, secret: str) -> None:
-    if name in ("twilio", "bearer", "cloudevents") and secret == "-" * 300:
+    if name in ("twilio", "bearer", "cloudevents", "event_grid") and secret == "-" * 300:
         return  # any text may be a token
     with pytest.raises(ValueError) as refused:
         build(name, secret, public_url=URL, event_type="type")
@@ -672,6 +766,7 @@ def test_a_stranger_never_gets_anything_but_a_refusal(
             "x-twilio-email-event-webhook-signature", "x-twilio-email-event-webhook-timestamp",
         ],
         "paypal": [*paypal(b"")],
+        "standard_webhooks_v1a": ["webhook-signature", "webhook-timestamp", "webhook-id"],
     }.get(name, ["authorization"])  # fmt: skip
     headers = dict(zip(names, values, strict=False))
     if name == "paypal":

@@ -363,7 +363,9 @@ def test_sign_refuses_two_signatures_where_one_fits() -> None:
 
 
 def test_an_unknown_provider_names_the_known() -> None:
-    with pytest.raises(ValueError, match="stripe, github, standard_webhooks, svix"):
+    with pytest.raises(
+        ValueError, match="stripe, github, standard_webhooks, standard_webhooks_v1a, svix"
+    ):
         provider_named("strype")
 
 

@@ -160,7 +160,7 @@ class KortyxCheckpoints:
             if member.status in TERMINAL:
                 continue
             try:
-                await self._host.cancel_run(principal, member.run_id, "rolled-back")
+                await self._host.runs.cancel(principal, member.run_id, "rolled-back")
             except Refusal as refusal:
                 if refusal.code != "run_terminal":
                     raise

@@ -68,7 +68,7 @@ class Turns:
         body = CreateRun(
             workflow_id=workflow, inputs=inputs, metadata={"kortyxSessionId": session_id}
         )
-        run = await self._host.start_run(principal, body)
+        run = await self._host.runs.start(principal, body)
 
         def opened(session: ChatSession) -> ChatSession:
             kept = session.with_run(run.run_id)
