@@ -185,7 +185,11 @@ def _bounded(
 def _picker(schema: Schema, kind: FieldKind) -> str:
     """The picker that a text, or each item of a list, is an option of; "" for what is typed freely."""
     items = schema.get("items") if kind == "list" else schema
-    named = items.get(PICKER) if kind in ("text", "longtext", "list") and isinstance(items, dict) else ""
+    named = (
+        items.get(PICKER)
+        if kind in ("text", "longtext", "list") and isinstance(items, dict)
+        else ""
+    )
     return named if isinstance(named, str) else ""
 
 

@@ -163,7 +163,9 @@ class Card:
     link: str = ""  # the web page of this card
     reference: str = ""  # short id for people: last 8 of the interrupt id
     reader: Reader = Reader()
-    replies: str = ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
+    replies: str = (
+        ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
+    )
     listed: bool = False  # the request names who may decide
 
 

@@ -132,7 +132,9 @@ class EmailInbound(Section):
     smtp: str = ""
     lmtp: str = ""
     imap_url: SecretStr | None = None
-    ses_topics: tuple[Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[^:]+:\d{12}:\S+$")], ...] = ()
+    ses_topics: tuple[
+        Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[^:]+:\d{12}:\S+$")], ...
+    ] = ()
     postmark_password: SecretStr | None = None
     mailgun_key: SecretStr | None = None
     sendgrid_key: str = ""

@@ -160,7 +160,7 @@ REGISTRY: Final[dict[str, Registered]] = {
     # Ours, in the vendor form that the envelope allows: no registered code says these.
     "sayso.unavailable": Registered(
         503,
-        "The gateway can't reach its store. Nothing was recorded.",
+        "The gateway can't reach its store, or a provider that it has to ask. Nothing was recorded.",
         "Send the same request again after `Retry-After` seconds.",
     ),
     "sayso.contract_conflict": Registered(
