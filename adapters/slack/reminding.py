@@ -70,7 +70,8 @@ def message(reminder: Reminder) -> Message:
     words = words_of(card.reader.locale)
     users = [account.rpartition("/")[2] for account in reminder.accounts]
     mentions = " ".join(f"<@{user}>" for user in users if _USER.fullmatch(user))
-    title = b.unformatted(b.cut(" ".join(b.clean(card.title).split()), 300)) or "–"
+    shown = b.PING.sub(b.AT, " ".join(b.clean(card.title).split()))
+    title = b.unformatted(b.cut(shown, 300)) or "–"
     until = b.moment(card.deadline) if card.deadline is not None else ""
     said = words("reminder.open", title=title, moment=until)
     line = f"{mentions} {said}".strip() if mentions else said
