@@ -206,7 +206,7 @@ def _examples(
             case.body = data.draw(st.sampled_from([case.body, {"mode": "replay"}]))
         if operation_id == "askForInput" and mode is GenerationMode.POSITIVE:
             # Which members go together is said in words: hardly a generated request is right.
-            asked = {"nodeId": "n", "key": "k", "kind": "text", "question": "Why?"}
+            asked = {"nodeId": "n", "key": "why", "kind": "text", "question": "Why?"}
             case.body = data.draw(st.sampled_from([case.body, asked]))
         response = case.call_and_validate(
             base_url=there.api.gateway.url,
