@@ -24,7 +24,7 @@ types: $(VENV)/.test
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/.test
-	$(BIN)/python bench/resolve.py
+	$(BIN)/python bench/compare.py
 
 docs: $(VENV)/.test
 	$(BIN)/python docs/pictures.py
