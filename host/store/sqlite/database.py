@@ -153,12 +153,10 @@ def _together(
     connection.execute("BEGIN IMMEDIATE")
     try:
         return [(future, job(connection), None) for job, future in batch]
-    except sqlite3.IntegrityError:
-        pass
-    except sqlite3.Error:
-        raise
-    except Exception:  # noqa: S110 - the second try meets it again, and gives it to whom it belongs
-        pass
+    except Exception as error:
+        if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+            raise  # the database itself: nobody's job would fare better
+    # The second try meets the failure again, and gives it to the job that it belongs to.
     connection.execute("ROLLBACK")
     connection.execute("BEGIN IMMEDIATE")
     return [(future, *_savepoint(connection, job)) for job, future in batch]
