@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 from typing import Final
 
-from adapters.webhooks.egress import Egress, UrlRejected
+from adapters.egress import Egress, UrlRejected
 from adapters.webhooks.sign_out import STANDARD, V1, key_of
 from gateway.webhook_wire import OVERLAP_SECONDS
 from host.host import Host

@@ -26,11 +26,11 @@ from host.store.shelf import ShelvedEvent
 from schemas.errors import Refusal
 
 if TYPE_CHECKING:
+    from adapters.egress import Egress
     from adapters.email.app import EmailChannel
     from adapters.email.inbound.app import Lent
     from adapters.email.inbound.settings import InboundSettings
     from adapters.email.settings import EmailSettings
-    from adapters.webhooks.egress import Egress
     from adapters.webhooks.settings import HookSource
 
 

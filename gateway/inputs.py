@@ -9,9 +9,9 @@ from typing import Any, Final
 import orjson
 from pydantic import ValidationError
 
+from adapters.egress import Egress, UrlRejected, check_public, parse
 from adapters.pickers.picker import Picker, Pickers
 from adapters.pickers.sources import CommandSource, HttpSource, Source
-from adapters.webhooks.egress import Egress, UrlRejected, check_public, parse
 from adapters.webhooks.expressions import EvaluationFailed, compile_expression
 from config.inputs import PickerSettings
 from config.settings import Settings

@@ -21,8 +21,8 @@ import structlog
 from aiohttp import web
 
 from adapters.channel import Channel
+from adapters.egress import Egress
 from adapters.webhooks.deliver import Sender
-from adapters.webhooks.egress import Egress
 from config.settings import Settings
 from gateway import channels as wiring
 from gateway import conformance, inputs, registrations, stores, workflows

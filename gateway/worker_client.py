@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 from pydantic import ValidationError
 
-from adapters.webhooks.egress import Egress, UrlRejected
+from adapters.egress import Egress, UrlRejected
 from gateway.routes.compat.substructure_prompts import Agent
 from schemas.payloads import problems
 from schemas.substructure import DecisionResponse

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 import aiohttp
 import orjson
 
-from adapters.webhooks.egress import AddressRefused, Egress, UrlRejected
+from adapters.egress import AddressRefused, Egress, UrlRejected
 from host.options import OptionsUnavailable
 
 MAX_BYTES: Final = 2**20

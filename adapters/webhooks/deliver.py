@@ -20,7 +20,7 @@ from typing import Final
 import aiohttp
 import orjson
 
-from adapters.webhooks.egress import AddressRefused, Egress, UrlRejected
+from adapters.egress import AddressRefused, Egress, UrlRejected
 from adapters.webhooks.sign_out import Signing, headers
 
 ATTEMPT_SECONDS: Final = 15.0

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import aiohttp
 
-from adapters.webhooks.egress import Egress, UrlRejected
+from adapters.egress import Egress, UrlRejected
 from adapters.webhooks.providers.provider import Asked
 from adapters.webhooks.settings import HookSource
 from adapters.webhooks.strict_json import parse

@@ -13,8 +13,8 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
+from adapters.egress import Egress, UrlRejected
 from adapters.webhooks.deliver import Sender, Unverified
-from adapters.webhooks.egress import Egress, UrlRejected
 from adapters.webhooks.sign_out import STANDARD, V1, Signing, key_of, new_secret
 from gateway.auth import Caller, Keys
 from gateway.http import body_of, parse, reply

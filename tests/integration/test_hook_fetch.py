@@ -14,8 +14,8 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
 from adapters.channel import InboundEvent
+from adapters.egress import Egress
 from adapters.webhooks.app import WebhooksChannel
-from adapters.webhooks.egress import Egress
 from adapters.webhooks.fetch_back import BURST, FetchBack
 from adapters.webhooks.settings import HookSource
 from schemas.errors import Refusal

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
+from adapters.egress import Egress
 from adapters.webhooks.deliver import Sender
-from adapters.webhooks.egress import Egress
 from adapters.webhooks.retry import DAY_MS, RetryPolicy
 from gateway.outbound import Outbound, signing
 from gateway.webhook_wire import RETENTION_MS

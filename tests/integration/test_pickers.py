@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.egress import Egress
 from adapters.pickers.picker import Picker, Pickers, matching, read_options
 from adapters.pickers.sources import Asked, CommandSource, HttpSource
-from adapters.webhooks.egress import Egress
 from host.options import OfferedOption, OptionsUnavailable
 from schemas.ids import path_segment
 from tests.acceptance.browser import Browser

@@ -10,14 +10,14 @@ import aiohttp
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from adapters.webhooks.deliver import Sender
-from adapters.webhooks.egress import (
+from adapters.egress import (
     AddressRefused,
     Egress,
     GuardedResolver,
     UrlRejected,
     guarded_socket,
 )
+from adapters.webhooks.deliver import Sender
 
 
 class Names(AbstractResolver):

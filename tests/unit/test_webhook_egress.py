@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from adapters.webhooks.addresses import embedded, is_public
-from adapters.webhooks.egress import (
+from adapters.egress import (
     Egress,
     UrlRejected,
     check_public,
     parse,
 )
+from adapters.public_addresses import embedded, is_public
 from config.settings import Settings
 
 INSIDE = [

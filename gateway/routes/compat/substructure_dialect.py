@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.webhooks.egress import Egress
+from adapters.egress import Egress
 from config.settings import Settings
 from gateway.addresses import Addresses
 from gateway.auth import Keys

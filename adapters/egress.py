@@ -1,4 +1,4 @@
-"""The guard on what goes out: https, to public addresses, checked on the socket that is connected.
+"""The guard on all that goes out: https, to public addresses, checked on the socket that is connected.
 
 A URL is checked when it is registered, and once more on every connection: the resolver refuses a name
 that has any address inside, and the socket factory refuses the very address that is about to be connected.
@@ -23,7 +23,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from adapters.webhooks.addresses import is_public
+from adapters.public_addresses import is_public
 
 LONGEST_URL: Final = 2048
 _INSIDE: Final = ("localhost", "local", "internal", "localdomain", "home.arpa", "onion")
