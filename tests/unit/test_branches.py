@@ -393,6 +393,19 @@ def test_29_what_its_answer_would_add_waits_for_the_resume(asked: World) -> None
     assert asked.session.nodes["n1"].parent == "a1"
 
 
+def test_29_what_its_answer_would_add_goes_with_its_branch(asked: World) -> None:
+    """The branch is left before the interrupt on it is cleared: nothing is there to add it to."""
+    asked.do(lambda m: session_inputs.action(m, "click", None, None))
+    click = asked.next("client.action")
+    note = {"id": "n1", "role": "assistant", "content": "Clicked."}
+    asked.answer(click, messages=[note], actions=[])
+    asked.view(user("other"))
+    asked.accept(asked.next("client.messages"))
+    assert "decision-dropped" in asked.resume("i1", True)
+    assert asked.session.decision(click.id) is None
+    assert "n1" not in asked.session.nodes
+
+
 def test_30_a_queued_message_waits_for_interrupt_and_turn(asked: World) -> None:
     accepted = asked.say("later", turn="turn-2", queue=True)
     assert accepted.queued
