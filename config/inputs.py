@@ -6,16 +6,13 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
 
+from config.section import Section
 from schemas.contracts import DEFAULT_TTL_MS, LONGEST_TTL_MS
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ContractSettings(_Section):
+class ContractSettings(Section):
     """A named contract. A schema is a table, or the path of a JSON file."""
 
     description: Annotated[str, Field(min_length=1, max_length=3000)]
@@ -26,7 +23,7 @@ class ContractSettings(_Section):
     timeout_seconds: Annotated[int, Field(ge=1, le=LONGEST_TTL_MS // 1000)] | None = None
 
 
-class PickerSettings(_Section):
+class PickerSettings(Section):
     """Where the choices of a picker come from: an HTTP source, or a command.
 
     `search`: whether the `source` looks for what was typed, or Sayso filters `here` what it lists.
@@ -49,14 +46,14 @@ class PickerSettings(_Section):
         return self
 
 
-class Capture(_Section):
+class Capture(Section):
     """Whether events hold what programs ask and what people answer. The lifecycle is always there."""
 
     requests: bool = True
     answers: bool = True
 
 
-class Kortyx(_Section):
+class Kortyx(Section):
     """The kortyx profile. `late`: what an answer that is too late does: it is refused, or taken as a new
     message, as their version 0.15 did."""
 

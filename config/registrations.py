@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import Field, SecretStr
+
+from config.section import Section
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class RegistrationSettings(_Section):
+class RegistrationSettings(Section):
     """A registered interrupt. A schema is a table, the path of a JSON file, or `package.module:Model`.
 
     `check` is JMESPath over `{response, payload}` that has to be true; `validator` is a Python function,
@@ -28,7 +26,7 @@ class RegistrationSettings(_Section):
     metadata: dict[str, Any] = {}
 
 
-class Symfonic(_Section):
+class Symfonic(Section):
     """The symfonic profile: served when `jwt_secret` is set. `ttl_seconds` is the life of a pause."""
 
     jwt_secret: SecretStr | None = None

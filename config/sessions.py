@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator
+
+from config.section import Section
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SessionAgent(_Section):
+class SessionAgent(Section):
     """An agent: where its worker is, and who answers its interrupts.
 
     `secret` signs what the worker is sent. `notify` (`channel:address`) is told of every interrupt;
@@ -30,7 +28,7 @@ class SessionAgent(_Section):
         return (value,) if isinstance(value, str) else value
 
 
-class Substructure(_Section):
+class Substructure(Section):
     """The substructure profile. `several`: whether more than one interrupt may park a branch at once.
 
     `timeout_seconds`: how long a worker may take for one answer; after `attempts` deliveries without a

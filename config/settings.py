@@ -9,15 +9,11 @@ message, since it may be a secret.
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -32,20 +28,21 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from config.hooks import Hook
 from config.inputs import Capture, ContractSettings, Kortyx, PickerSettings, with_kortyx_names
+from config.mail import Email
 from config.people import Group, Locale, Person, Zone
 from config.registrations import RegistrationSettings, Symfonic, with_symfonic_names
+from config.section import Section
 from config.sessions import Substructure
+from config.slack import Slack, with_slack_names
+from config.stores import Redis, StoreSettings
 from schemas.contracts import ContractName
 from schemas.versions import DEFAULT_VERSION, ProtocolVersion
 
 
 class SettingsError(Exception):
     """The configuration is wrong. The text lists every mistake with the key's path."""
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Http(Section):
@@ -60,158 +57,6 @@ class Http(Section):
     @classmethod
     def _no_slash(cls, value: Any) -> Any:
         return value.rstrip("/") if isinstance(value, str) else value
-
-
-class StoreSettings(Section):
-    """Where everything is kept. Without a `url`, in one SQLite file in the data folder; several
-    gateways share a `postgresql://user:password@host:5432/database`. Runs that are over and have not
-    changed for `keep_days` are removed."""
-
-    url: SecretStr = SecretStr("")
-    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
-
-    @field_validator("url")
-    @classmethod
-    def _is_postgresql(cls, value: SecretStr) -> SecretStr:
-        if not re.match(r"(postgres(ql)?://\S+)?$", value.get_secret_value()):
-            raise ValueError("must look like postgresql://user:password@host:5432/database")
-        return value
-
-
-class Redis(Section):
-    """Coordination. Without a `url` a private Valkey is started in the data folder."""
-
-    url: SecretStr | None = None
-    prefix: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,32}$")] = "sayso"
-
-
-class Slack(Section):
-    """A Slack app. With an app token Sayso connects by Socket Mode and needs no public address.
-
-    With `client_id` and `client_secret` it can be installed in several workspaces; `workspaces` may do so
-    without an install link of the operator's. `staleness_seconds`: how old what Slack said of people and
-    groups may be at a decision. `quiet_hours`: when nobody is named in a reminder, in their own zone.
-    """
-
-    bot_token: SecretStr | None = None
-    signing_secret: SecretStr | None = None
-    previous_signing_secret: SecretStr | None = None
-    app_token: SecretStr | None = None
-    api_url: Annotated[str, Field(pattern=r"^https?://\S+$")] = "https://slack.com/api/"
-    pace: Annotated[float, Field(ge=0.1, le=1000)] = 1.0
-    client_id: Annotated[str, Field(pattern=r"^[0-9.]{0,64}$")] = ""
-    client_secret: SecretStr | None = None
-    workspaces: frozenset[Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{2,20}$")]] = frozenset()
-    match_email: bool = True
-    staleness_seconds: Annotated[int, Field(ge=5, le=3600)] = 60
-    reminders: bool = True
-    quiet_hours: Annotated[
-        str, Field(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")
-    ] = "22:00-07:00"
-
-    @property
-    def is_on(self) -> bool:
-        """Whether there is an app: one workspace's token, or the credentials to be installed with."""
-        return self.bot_token is not None or bool(self.client_id)
-
-
-class EmailInbound(Section):
-    """Replies by mail. Nothing comes in until `address` and one way in are set.
-
-    `address`: where replies arrive: a domain whose every address is ours (`r.example.com`) or one
-    mailbox that takes a plus (`sayso@example.com`). `policy`: how far a reply may go. Deciding asks for
-    an authenticated sender, by our own mail server's word (`authserv_id`), by DKIM computed here
-    (`dkim`), or by SES's verdict. Ways in: `smtp`, `lmtp` (`host:port`, or `unix:/path`), `imap_url`, and
-    the webhooks of a provider.
-    """
-
-    address: Annotated[str, Field(max_length=254)] = ""
-    policy: Literal["off", "comment", "decide"] = "decide"
-    authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,253}$")] = ""
-    dkim: bool = False
-    smtp: str = ""
-    lmtp: str = ""
-    imap_url: SecretStr | None = None
-    ses_topics: tuple[
-        Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[^:]+:\d{12}:\S+$")], ...
-    ] = ()
-    postmark_password: SecretStr | None = None
-    mailgun_key: SecretStr | None = None
-    sendgrid_key: str = ""
-    max_bytes: Annotated[int, Field(ge=2**14, le=32 * 2**20)] = 5 * 2**20
-
-
-class Ses(Section):
-    """Mail by Amazon SES's API. `api_url` is for tests."""
-
-    region: str
-    access_key_id: str
-    secret_access_key: SecretStr
-    session_token: SecretStr = SecretStr("")
-    configuration_set: str = ""
-    api_url: str = ""
-
-
-class Postmark(Section):
-    """Mail by Postmark's API. `api_url` is for tests."""
-
-    server_token: SecretStr
-    stream: str = "outbound"
-    api_url: str = ""
-
-
-class Mailgun(Section):
-    """Mail by Mailgun's API. `api_url` is for tests."""
-
-    domain: str
-    api_key: SecretStr
-    region: Literal["us", "eu"] = "us"
-    api_url: str = ""
-
-
-class Email(Section):
-    """Outgoing mail, by one of `smtp_url`, `ses`, `postmark` and `mailgun`. `smtp://` upgrades by
-    STARTTLS (and must, unless the host is loopback). `endings`: whether those who were asked get a
-    short mail that says how it ended."""
-
-    smtp_url: SecretStr | None = None
-    ses: Ses | None = None
-    postmark: Postmark | None = None
-    mailgun: Mailgun | None = None
-    endings: bool = True
-    connections: Annotated[int, Field(ge=1, le=50)] = 2
-    from_: Annotated[str, Field(validation_alias=AliasChoices("from", "from_"))] = (
-        "Sayso <sayso@localhost>"
-    )
-    inbound: EmailInbound = EmailInbound()
-
-    @property
-    def is_on(self) -> bool:
-        """Whether there is a way out."""
-        return any((self.smtp_url, self.ses, self.postmark, self.mailgun))
-
-
-class Hook(Section):
-    """A source of signed events at `/hooks/<name>`. Expressions are JMESPath over the event.
-
-    `several`: what an event does that several runs wait for; `exactlyOne` parks it for an operator.
-    `keep_seconds`: how long an event that nobody waits for may still match.
-    """
-
-    provider: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,40}$")]
-    secrets: Annotated[tuple[SecretStr, ...], Field(min_length=1, max_length=8)]
-    event_type: str = ""
-    correlation: dict[str, str] = {}
-    event_id: str = ""
-    payload: str = ""
-    tolerance: Annotated[int, Field(ge=1, le=86_400)] | None = None
-    mode: Literal["live", "test", ""] = ""
-    several: Literal["all", "exactlyOne"] = "all"
-    keep_seconds: Annotated[int, Field(ge=60, le=366 * 86_400)] = 30 * 86_400
-    public_url: Annotated[str, Field(pattern=r"^(https?://[^\s#]+)?$")] = ""
-    max_body: Annotated[int, Field(ge=1024, le=25 * 2**20)] = 2**20
-    signature: dict[str, str] = {}
-    tenant: str = ""
 
 
 class Approvals(Section):
@@ -313,26 +158,9 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _slack_names(cls, data: Any) -> Any:
-        """Slack's usual variable names, where ours are not set."""
-        if not isinstance(data, dict):
-            return data
-        slack = dict(data.get("slack") or {})
-        for name, variable in (
-            ("bot_token", "SLACK_BOT_TOKEN"),
-            ("signing_secret", "SLACK_SIGNING_SECRET"),
-            ("app_token", "SLACK_APP_TOKEN"),
-            ("client_id", "SLACK_CLIENT_ID"),
-            ("client_secret", "SLACK_CLIENT_SECRET"),
-        ):
-            if os.environ.get(variable) and not slack.get(name):
-                slack[name] = os.environ[variable]
-        return {**data, "slack": slack} if slack else data
-
-    @model_validator(mode="before")
-    @classmethod
-    def _kortyx_names(cls, data: Any) -> Any:
-        return with_symfonic_names(with_kortyx_names(data))
+    def _usual_names(cls, data: Any) -> Any:
+        """What Slack, kortyx and symfonic call things, where our own names are not set."""
+        return with_symfonic_names(with_kortyx_names(with_slack_names(data)))
 
     @field_validator("notify", "fallback", "encryption_keys", mode="before")
     @classmethod

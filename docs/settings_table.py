@@ -1,6 +1,6 @@
 """Writes the tables of `docs/configuration.md` from the settings themselves.
 
-Names, types and defaults are read from `config/settings.py`; what a setting does is said here. A setting
+Names, types and defaults are read from `config/`; what a setting does is said here. A setting
 without its sentence, and a sentence without its setting, is an error, so the page is never behind.
 
     python docs/settings_table.py        # rewrites the page between its two markers

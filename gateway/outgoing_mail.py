@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from adapters.email.settings import EmailSettings, MailgunAccount, PostmarkAccount, SesAccount
-from config.settings import Email, Settings
+from config.mail import Email
+from config.settings import Settings
 
 
 def mail_settings(settings: Settings, public_url: str) -> EmailSettings:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from config.settings import Email, Settings, Slack
+from config.mail import Email
+from config.settings import Settings
+from config.slack import Slack
 from gateway import channels, inputs, weak_secrets, workflows
 from gateway.addresses import Addresses
 from gateway.doctor.finding import Finding, fail, ok, warn

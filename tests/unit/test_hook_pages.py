@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from adapters.webhooks.providers import PROVIDERS
-from config.settings import Hook, Settings
+from config.hooks import Hook
+from config.settings import Settings
 from gateway.channels import hook_sources
 
 DOCS = Path(__file__).parents[2] / "docs"
