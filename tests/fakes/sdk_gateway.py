@@ -138,12 +138,12 @@ class Gateway:
             self.changed.notify_all()
 
     async def until_asked(self, number: int = 1) -> None:
-        async with asyncio.timeout(10), self.changed:
+        async with asyncio.timeout(60), self.changed:
             await self.changed.wait_for(lambda: len(self.asked) >= number)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds that requests bring about."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not holds():
                 self.called.clear()
                 await self.called.wait()

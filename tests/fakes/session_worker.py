@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 Decide = Callable[[dict[str, Any]], Any]
 
 

@@ -27,7 +27,7 @@ _PATIENT_MS = 60_000
 """How long a silent server is left alone until all are set up, so that a busy machine fails none over."""
 
 
-async def until(done: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
+async def until(done: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     """Wait for a condition."""
     async with asyncio.timeout(seconds):
         while not await done():

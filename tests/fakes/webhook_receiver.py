@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test that waits has failed."""
 
 

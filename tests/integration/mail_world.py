@@ -37,7 +37,7 @@ class Office:
 
     async def mails(self, count: int) -> EmailMessage:
         """The `count`th mail that went out."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while len(self.mail.mails) < count:
                 await asyncio.sleep(0.01)
         return self.mail.mails[count - 1][1]

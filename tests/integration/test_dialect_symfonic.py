@@ -172,7 +172,7 @@ async def test_25_the_whole_scope_counts_and_not_its_hash(client: Symfonic) -> N
 async def trail(client: Symfonic, interrupt_id: str) -> list[str]:
     """Why each decision on an interrupt was allowed, as the audit trail has it."""
     store = client.api.gateway.host.store
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             entries = await store.audit.entries("acme", 0, 1000)
             found = [

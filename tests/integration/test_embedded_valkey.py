@@ -21,7 +21,7 @@ from host.coordination.redis import RedisCoordination
 
 
 async def until(check: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not await check():
             await asyncio.sleep(0.005)
 
@@ -186,7 +186,7 @@ async def test_an_orphan_is_shut_down_by_the_next_start(tmp_path: Path) -> None:
 async def test_killed_it_comes_back_and_coordination_heals(
     valkey: EmbeddedValkey, coordination: RedisCoordination
 ) -> None:
-    async with asyncio.timeout(20), aclosing(coordination.listen("wake")) as heard:
+    async with asyncio.timeout(60), aclosing(coordination.listen("wake")) as heard:
         assert await anext(heard) == ""
         async with coordination.lock("sweep", 30) as before:
             assert before is not None
@@ -319,7 +319,7 @@ async def test_the_announcer_survives_an_error(
 ) -> None:
     other = RedisCoordination(valkey.url, deadline=2)
     await other.start()
-    async with asyncio.timeout(10), aclosing(other.listen("wake")) as heard:
+    async with asyncio.timeout(60), aclosing(other.listen("wake")) as heard:
         assert await anext(heard) == ""
         failed = asyncio.Event()
 

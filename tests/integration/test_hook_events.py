@@ -127,7 +127,7 @@ async def listed(api: Api, **query: str) -> list[dict[str, Any]]:
 
 async def settled(api: Api, **query: str) -> list[dict[str, Any]]:
     """The listing once the worker has nothing to do."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await listed(api, state="due"):
             await asyncio.sleep(0)
     return await listed(api, **query)

@@ -38,7 +38,7 @@ async def message(
     office: Office, record: dict[str, Any], address: str, state: str
 ) -> dict[str, Any]:
     """The message at an address, once it is in this state."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             for each in (await office.detail(record))["messages"]:
                 if (each["address"], each["state"]) == (address, state):

@@ -25,7 +25,7 @@ async def asked(office: Office, **more: Any) -> tuple[dict[str, Any], EmailMessa
     """One more question, and the mail that asks it."""
     before = len(office.mail.mails)
     record = await office.ask(approval(approversList=["ada"]), **more)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             for _, mail in office.mail.mails[before:]:
                 if record["interruptId"][-8:] in str(mail["Subject"]) and mail["Reply-To"]:

@@ -36,7 +36,7 @@ async def box(
 
 async def until(condition: Callable[[], Any], what: str) -> None:
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while not condition():
                 await asyncio.sleep(0.01)
     except TimeoutError:
@@ -44,7 +44,7 @@ async def until(condition: Callable[[], Any], what: str) -> None:
 
 
 async def resolved(office: Office, record: dict[str, Any]) -> dict[str, Any]:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while (found := await office.detail(record))["status"] == "open":
             await asyncio.sleep(0.02)
     return found

@@ -332,7 +332,7 @@ async def test_a_promoted_key_signs_without_a_restart(api: Api) -> None:
     file = KeyringFile(api.gateway.settings.data_dir)
     ring, kid = file.read().add(0)
     file.write(ring.promote(kid))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             _, new, _ = await api.call("POST", tokens, {"intent": "inspect"})
             if new["token"].split(".")[2] == kid:

@@ -52,7 +52,7 @@ class Delivering:
     async def settled(
         self, record: dict[str, Any], wanted: Callable[[list[MessageStatus]], bool]
     ) -> list[MessageStatus]:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             with self.api.gateway.host.waiters.on("messages") as changed:
                 while not wanted(found := await self.status(record)):
                     changed.clear()

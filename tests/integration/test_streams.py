@@ -40,7 +40,7 @@ class Reader:
     async def next(self) -> Frame | None:
         """The next frame, or None at the end of the stream."""
         frame, empty = Frame(), True
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async for raw in self.response.content:
                 line = raw.decode().rstrip("\n")
                 if not line:
@@ -295,5 +295,5 @@ async def test_a_reader_that_does_not_read_is_cut_off(
         reader.connect((host, int(port)))
         request = f"GET /runs/{run}/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.key}"
         reader.sendall(f"{request}\r\n\r\n".encode())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await left.wait()

@@ -210,7 +210,7 @@ async def _a_payment_comes(api: Api, waiting: dict[str, Any]) -> None:
         host.clock(), correlation={"order": "7"},
     )  # fmt: skip
     assert await host.store.shelf.file(event, b"{}")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (await api.call("GET", _record(waiting)))[1]["status"] != "resolved":
             await ShelfWorker(host).once()
 
@@ -218,7 +218,7 @@ async def _a_payment_comes(api: Api, waiting: dict[str, Any]) -> None:
 async def _the_audit_trail_is_whole(api: Api) -> None:
     host = api.gateway.host
     feed, trail = host.store.feed, host.store.audit
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await feed.read(await trail.position(), 1):
             await AuditWorker(host).once()
     entries = await trail.entries("acme", 0, 1000)

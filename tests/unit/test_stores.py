@@ -103,7 +103,7 @@ async def test_what_one_announces_wakes_the_waiters_of_another() -> None:
 async def until_set(wakeups: Wakeups, waiters: Waiters, woken: asyncio.Event) -> None:
     """Listen until `woken`, which is the last that a message wakes."""
     listening = asyncio.create_task(wakeups.run(waiters))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await woken.wait()
     listening.cancel()
     with contextlib.suppress(asyncio.CancelledError):

@@ -116,7 +116,7 @@ async def _fill(gateway: Gateway) -> None:
                 correlation={"order": "8"} if mapped else {},
             )
             await gateway.host.store.shelf.file(event, b'{"raw": true}')
-        async with asyncio.timeout(20):  # the workers have had their turn
+        async with asyncio.timeout(60):  # the workers have had their turn
             while not await _shelved(gateway):
                 await asyncio.sleep(0.02)
 
