@@ -9,6 +9,17 @@ from pydantic import AliasChoices, Field, SecretStr
 from config.section import Section
 
 
+class OAuth(Section):
+    """Access tokens for a mail server that takes no passwords (XOAUTH2: Gmail, Microsoft 365). With
+    `refresh_token` those of a mailbox that somebody consented for, without it those of the program."""
+
+    token_url: str
+    client_id: str
+    client_secret: SecretStr = SecretStr("")
+    refresh_token: SecretStr = SecretStr("")
+    scope: str = ""
+
+
 class EmailInbound(Section):
     """Replies by mail. Nothing comes in until `address` and one way in are set.
 
@@ -26,6 +37,7 @@ class EmailInbound(Section):
     smtp: str = ""
     lmtp: str = ""
     imap_url: SecretStr | None = None
+    oauth: OAuth | None = None
     ses_topics: tuple[
         Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[^:]+:\d{12}:\S+$")], ...
     ] = ()
@@ -69,6 +81,7 @@ class Email(Section):
     short mail that says how it ended."""
 
     smtp_url: SecretStr | None = None
+    oauth: OAuth | None = None
     ses: Ses | None = None
     postmark: Postmark | None = None
     mailgun: Mailgun | None = None

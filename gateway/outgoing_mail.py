@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from adapters.email.settings import EmailSettings, MailgunAccount, PostmarkAccount, SesAccount
+from adapters.email.settings import (
+    EmailSettings,
+    MailgunAccount,
+    OAuth,
+    PostmarkAccount,
+    SesAccount,
+)
 from config.mail import Email
+from config.mail import OAuth as OAuthSection
 from config.settings import Settings
 
 
@@ -19,12 +26,26 @@ def mail_settings(settings: Settings, public_url: str) -> EmailSettings:
         ses=_ses(email),
         postmark=_postmark(email),
         mailgun=_mailgun(email),
+        oauth=oauth_of(email.oauth),
         place=place,
         replies=email.inbound.policy if place else "off",
         endings=email.endings,
         quiet=frozenset(
             address for person in settings.people if not person.endings for address in person.email
         ),
+    )
+
+
+def oauth_of(section: OAuthSection | None) -> OAuth | None:
+    """Raises `ValueError`, without a secret in its text."""
+    if section is None:
+        return None
+    return OAuth(
+        section.token_url,
+        section.client_id,
+        section.client_secret.get_secret_value(),
+        section.refresh_token.get_secret_value(),
+        section.scope,
     )
 
 

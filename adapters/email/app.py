@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from adapters.channel import Delivery, DeliveryFailed, Links, Ref, Shown
 from adapters.email import render
@@ -20,6 +20,9 @@ from adapters.email.settings import EmailSettings
 from adapters.email.transports.choose import transport_of
 from adapters.email.transports.port import Outgoing
 from adapters.views import Person, Reader
+
+if TYPE_CHECKING:
+    from adapters.email.oauth import Vault
 
 
 class Receiving(Protocol):
@@ -40,7 +43,8 @@ class Receiving(Protocol):
 
 class EmailChannel:
     """Email out (`adapters.channel.Channel`). Answers come in on the page that the mail links to,
-    and where `links` makes handles and `settings.place` is set, as replies.
+    and where `links` makes handles and `settings.place` is set, as replies. `vault` keeps what a token
+    endpoint renews.
 
     A `Ref` is `{"messageId", "mailed", "subject"}`: the id of the mail that asked as its recipient
     sees it ("" when none was sent), the card state that was mailed last, and the subject that holds
@@ -53,10 +57,11 @@ class EmailChannel:
         self,
         settings: EmailSettings,
         links: Links | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self._settings = settings
         self._links = links if settings.place else None
-        self._transport = transport_of(settings)
+        self._transport = transport_of(settings, vault)
         self.receiving: Receiving | None = None
 
     def routes(self) -> Sequence[Any]:

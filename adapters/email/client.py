@@ -14,6 +14,7 @@ import structlog
 
 from adapters.channel import DeliveryFailed
 from adapters.email.message import Envelope
+from adapters.email.oauth import AccessTokens
 from adapters.email.settings import EmailSettings
 from adapters.email.transports.port import Outgoing
 
@@ -34,9 +35,10 @@ class _Kept:
 class SmtpClient:
     """The transport of SMTP: a small pool. A connection on which anything went wrong is never used again."""
 
-    def __init__(self, settings: EmailSettings) -> None:
+    def __init__(self, settings: EmailSettings, tokens: AccessTokens | None = None) -> None:
         self._settings = settings
         self._server = settings.server
+        self._tokens = tokens
         self._free: list[_Kept] = []
         self._slots = asyncio.Semaphore(settings.connections)
         self._tls = _tls_context(settings)
@@ -64,6 +66,8 @@ class SmtpClient:
                 await smtp.quit(timeout=2)
             except (aiosmtplib.SMTPException, OSError):
                 smtp.close()
+        if self._tokens is not None:
+            await self._tokens.close()
 
     async def _send(self, envelope: Envelope, message: bytes) -> None:
         try:
@@ -97,12 +101,29 @@ class SmtpClient:
         return await self._connect()
 
     async def _connect(self) -> aiosmtplib.SMTP:
+        if self._tokens is None:
+            return await self._login()
+        token = await self._tokens.get()
+        try:
+            return await self._login(token)
+        except aiosmtplib.SMTPAuthenticationError:
+            # Tokens are revoked before their time: a new one is worth one more try.
+            self._tokens.drop(token)
+            return await self._login(await self._tokens.get())
+
+    async def _login(self, token: str = "") -> aiosmtplib.SMTP:
+        """A new connection. With a token it has to take it (XOAUTH2)."""
         server = self._server
+
+        async def bearer() -> str:
+            return token
+
         smtp = aiosmtplib.SMTP(
             hostname=server.host,
             port=server.port,
             username=server.username,
             password=server.password,
+            oauth_token_generator=bearer if token else None,
             local_hostname=self._settings.domain,
             timeout=self._settings.timeout,
             use_tls=server.implicit_tls,

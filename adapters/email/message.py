@@ -54,6 +54,12 @@ class Envelope:
             return ""
         return self.bounces_to or self.sender
 
+    @property
+    def mark(self) -> str:
+        """The handle of `bounces_to` alone: what a mail is known by in the delivery reports of a
+        provider that takes no envelope sender of ours. "" where bounces arrive nowhere."""
+        return self.bounces_to.partition("@")[0].rpartition("+")[2]
+
 
 def message_id(domain: str, *parts: str) -> str:
     """The id of one mail: the same for the same parts, so a mail that a crash sent twice is known

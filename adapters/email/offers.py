@@ -1,7 +1,8 @@
 """What a mail offers to those who would rather reply than open a page. Pure.
 
-It promises no more than receiving keeps (`inbound.meaning`): one word or code where a vote needs
-nothing else, numbered lines where each answer fits on one, and otherwise a comment.
+It promises no more than receiving keeps (`inbound.meaning`): one word or code where a vote, or the
+decision that an agent proposes, needs nothing else; numbered lines where each answer fits on one; and
+otherwise a comment.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def offer_of(card: Card, handle: str, policy: Policy) -> Offer | None:
     if card.kind == "approval":
         lines = _votes(card, handle, words)
         return Offer(words("mail.reply_decide"), lines) if lines else comment
+    if card.kind == "low-confidence" and card.proposal is not None:
+        return Offer(words("mail.reply_decide"), (_ratify(handle, words),))
     asked = questions(card.form) if card.form is not None else None
     if card.kind == "clarification" and asked is not None:
         return Offer(words("mail.reply_numbers" if len(asked) > 1 else "mail.reply_text"))
@@ -64,3 +67,9 @@ def _votes(card: Card, handle: str, words: Words) -> tuple[str, ...]:
         for code, decision in short_codes(handle).items()
         if decision in offered
     )
+
+
+def _ratify(handle: str, words: Words) -> str:
+    (code,) = (code for code, decision in short_codes(handle).items() if decision == "accept")
+    word = words.all_of("reply.accept")[0]
+    return words("mail.reply_code", code=code, word=word, label=words("mail.reply_ratify"))

@@ -29,6 +29,26 @@ class SmtpServer:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuth:
+    """Where access tokens for a mail server come from, instead of a password. Without `refresh_token`
+    the program itself is who logs in. Raises `ValueError`."""
+
+    token_url: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    refresh_token: str = field(default="", repr=False)
+    scope: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.token_url and self.client_id and (self.client_secret or self.refresh_token)):
+            raise ValueError("oauth: set token_url, client_id, and client_secret or refresh_token")
+        try:
+            check_api_url(self.token_url)
+        except ValueError:
+            raise ValueError("oauth.token_url has to be https: secrets go there") from None
+
+
+@dataclass(frozen=True, slots=True)
 class SesAccount:
     """Amazon SES. `api_url` is for tests; it is the region's endpoint otherwise."""
 
@@ -100,6 +120,7 @@ class EmailSettings:
     is spoken to in the clear. User and password are percent-encoded.
     `from_address` is `ada@example.com` or `Name <ada@example.com>`; its domain also makes our
     message ids. `public_url` is named at the foot of each mail, so that people know whose it is.
+    `oauth` is where the password comes from where the server wants tokens; the URL names the user alone.
     `timeout` is in seconds, for one command and for the whole of one mail five times
     that. `connections` is how many mails are on their way at once. `ca_file` is a PEM file of the
     authority that signed the server's certificate, where the system does not know it.
@@ -123,6 +144,7 @@ class EmailSettings:
     replies: Literal["off", "comment", "decide"] = "off"
     endings: bool = True
     quiet: frozenset[str] = frozenset()
+    oauth: OAuth | None = None
 
     def __post_init__(self) -> None:
         ways = (self.smtp_url, self.ses, self.postmark, self.mailgun)
@@ -130,6 +152,8 @@ class EmailSettings:
             raise ValueError("set exactly one of smtp_url, ses, postmark and mailgun")
         if self.smtp_url:
             _parse_server(self.smtp_url)
+        if self.oauth is not None:
+            check_token_user(self.smtp_url, "smtp_url")
         _, address = self.sender
         canonical(address)
         if self.place:
@@ -163,6 +187,16 @@ def check_api_url(url: str) -> None:
     plain = parts.scheme == "http" and _is_loopback(parts.hostname or "")
     if url and not (parts.hostname and (parts.scheme == "https" or plain)):
         raise ValueError("a mail provider's api_url has to be https")
+
+
+def check_token_user(url: str, name: str) -> None:
+    """Raises `ValueError` unless a URL (of this setting) names a user and no password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return  # told by whoever reads the whole of it
+    if not parts.username or parts.password:
+        raise ValueError(f"with oauth, {name} holds the user and no password: user@host")
 
 
 def _parse_server(url: str) -> SmtpServer:

@@ -9,7 +9,9 @@ import ssl
 import dns.asyncresolver
 import dns.exception
 
+from adapters.channel import DeliveryFailed
 from adapters.email.inbound.settings import Imap, InboundSettings
+from adapters.email.oauth import AccessTokens
 from config.settings import Settings
 from gateway.channels import inbound_settings
 from gateway.doctor.finding import Finding, fail, ok, warn
@@ -23,7 +25,7 @@ async def check(settings: Settings) -> list[Finding]:
         chosen = inbound_settings(settings)
     except ValueError as wrong:
         return [fail("replies", str(wrong), "See docs/email-replies.md.")]
-    found = [_trust(chosen)]
+    found = [_trust(chosen), *_reports(settings, chosen)]
     if chosen.smtp or chosen.lmtp:
         found.append(await _leads_here(chosen))
     if chosen.imap is not None:
@@ -50,6 +52,21 @@ def _trust(chosen: InboundSettings) -> Finding:
     return ok("senders", f"known by {' or '.join(ways)}")
 
 
+def _reports(settings: Settings, chosen: InboundSettings) -> list[Finding]:
+    """Whether we hear of mail that was lost: these two take no bounce address of ours."""
+    email = settings.email
+    ways = (
+        ("Postmark", email.postmark, chosen.postmark_password, "postmark_password"),
+        ("Mailgun", email.mailgun, chosen.mailgun_key, "mailgun_key"),
+    )
+    for name, account, secret, setting in ways:
+        if account is not None and not secret:
+            path = f"/mail/{name.lower()}/reports"
+            do = f"Set email.inbound.{setting}, and a webhook at {name} that leads to {path}."
+            return [warn("bounces", f"{name} mails, and can't tell us what was lost", do)]
+    return []
+
+
 async def _leads_here(chosen: InboundSettings) -> Finding:
     domain = chosen.place.rpartition("@")[2]
     resolver = dns.asyncresolver.Resolver()
@@ -65,6 +82,15 @@ async def _leads_here(chosen: InboundSettings) -> Finding:
 
 async def _mailbox(account: Imap) -> Finding:
     """Log in and look at the folder, without changing anything."""
+    token = ""
+    if account.oauth is not None:
+        tokens = AccessTokens(account.oauth)
+        try:
+            token = await tokens.get()
+        except DeliveryFailed as refused:
+            return fail("mailbox", str(refused), "Check email.inbound.oauth.")
+        finally:
+            await tokens.close()
 
     def look() -> str:
         if account.tls:
@@ -75,7 +101,11 @@ async def _mailbox(account: Imap) -> Finding:
         else:
             client = imaplib.IMAP4(account.host, account.port, timeout=_SECONDS)
         with client:
-            client.login(account.username, account.password)
+            if token:
+                said = f"user={account.username}\1auth=Bearer {token}\1\1".encode()
+                client.authenticate("XOAUTH2", lambda _: said)
+            else:
+                client.login(account.username, account.password)
             status, _ = client.select(account.folder, readonly=True)
             idle = "IDLE" in client.capabilities
             return "" if status != "OK" else "tells at once" if idle else "is polled"

@@ -7,6 +7,7 @@ all connections, `deaf` leaves an IDLE without any word, as servers do that went
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import re
 
@@ -15,8 +16,14 @@ class ImapServer:
     """Use as `async with`. `deliver` puts a mail into the box and tells those who idle."""
 
     def __init__(
-        self, *, idle: bool = True, user: str = "sayso", password: str = "pw-imap"
+        self,
+        *,
+        idle: bool = True,
+        user: str = "sayso",
+        password: str = "pw-imap",
+        tokens: set[str] | None = None,
     ) -> None:
+        """With `tokens` it takes one of them (XOAUTH2) and no password."""
         self.validity = 7
         self.mails: list[bytes] = []
         self.first_uid = 1
@@ -28,6 +35,8 @@ class ImapServer:
         self._idle = idle
         self._user = user
         self._password = password
+        self._tokens = tokens
+        self._proving: dict[asyncio.StreamWriter, str] = {}
         self._writers: set[asyncio.StreamWriter] = set()
         self._idling: dict[asyncio.StreamWriter, str] = {}
         self._server: asyncio.Server | None = None
@@ -44,7 +53,8 @@ class ImapServer:
 
     @property
     def url(self) -> str:
-        return f"imap://{self._user}:{self._password}@127.0.0.1:{self.port}/INBOX"
+        secret = f":{self._password}" if self._tokens is None else ""
+        return f"imap://{self._user}{secret}@127.0.0.1:{self.port}/INBOX"
 
     @property
     def idling(self) -> int:
@@ -71,6 +81,9 @@ class ImapServer:
                     tag = self._idling.pop(writer)
                     writer.write(f"{tag} OK IDLE terminated\r\n".encode())
                     continue
+                if writer in self._proving:
+                    state = self._proven(line, writer)
+                    continue
                 tag, _, command = line.partition(" ")
                 self.commands.append(re.sub(r"^LOGIN .*", "LOGIN", command))
                 state = self._answer(tag, command, state, writer)
@@ -81,6 +94,7 @@ class ImapServer:
             pass
         finally:
             self._idling.pop(writer, None)
+            self._proving.pop(writer, None)
             self._writers.discard(writer)
             with contextlib.suppress(Exception):
                 writer.close()
@@ -91,13 +105,17 @@ class ImapServer:
 
         word = command.partition(" ")[0].upper()
         if word == "CAPABILITY":
-            say(f"* CAPABILITY IMAP4rev1{' IDLE' if self._idle else ''}", f"{tag} OK done")
+            proofs = "" if self._tokens is None else " LOGINDISABLED AUTH=XOAUTH2"
+            say(f"* CAPABILITY IMAP4rev1{' IDLE' if self._idle else ''}{proofs}", f"{tag} OK done")
         elif word == "NOOP":
             say(f"{tag} OK done")
         elif word == "LOGOUT":
             say("* BYE", f"{tag} OK done")
             return "logout"
-        elif word == "LOGIN" and state == "not authenticated":
+        elif command.upper() == "AUTHENTICATE XOAUTH2" and self._tokens is not None:
+            self._proving[writer] = tag
+            say("+ ")
+        elif word == "LOGIN" and state == "not authenticated" and self._tokens is None:
             return self._login(tag, command, say)
         elif word == "EXAMINE" and state != "not authenticated":
             say(
@@ -120,6 +138,16 @@ class ImapServer:
             self.bad.append(command)
             say(f"{tag} BAD {state}")
         return state
+
+    def _proven(self, line: str, writer: asyncio.StreamWriter) -> str:
+        """What follows the challenge of XOAUTH2: `user=…`, `auth=Bearer …`, in base64."""
+        tag = self._proving.pop(writer)
+        said = base64.b64decode(line).decode()
+        good = {f"user={self._user}\1auth=Bearer {token}\1\1" for token in self._tokens or ()}
+        writer.write(
+            f"{tag} {'OK done' if said in good else 'NO [AUTHENTICATIONFAILED] no'}\r\n".encode()
+        )
+        return "authenticated" if said in good else "not authenticated"
 
     def _login(self, tag: str, command: str, say: object) -> str:
         found = re.fullmatch(r'LOGIN "?([^" ]+)"? "?([^" ]+)"?', command)

@@ -85,6 +85,7 @@ class Providers:
             "Content",
             "FeedbackForwardingEmailAddress",
             "ConfigurationSetName",
+            "EmailTags",
         }
         if set(said) - known or set(said["Content"]) != {"Raw"}:
             raise _ses_wrong("BadRequestException", "unknown members")
@@ -109,7 +110,10 @@ class Providers:
             raise Wrong(422, {"ErrorCode": 409, "Message": "JSON required"})
         said = json.loads(await request.read())
         known = {"From", "To", "ReplyTo", "Subject", "TextBody", "HtmlBody", "Headers"}
-        known |= {"MessageStream", "TrackOpens", "TrackLinks"}
+        known |= {"MessageStream", "TrackOpens", "TrackLinks", "Metadata"}
+        metadata = said.get("Metadata", {})
+        if any(len(name) > 20 or len(value) > 80 for name, value in metadata.items()):
+            raise Wrong(422, {"ErrorCode": 300, "Message": "Metadata is too long"})
         if set(said) - known or said["TrackLinks"] not in ("None", "HtmlAndText"):
             raise Wrong(422, {"ErrorCode": 300, "Message": "Invalid email request"})
         if f"@{DOMAIN}" not in said["From"]:
@@ -146,9 +150,50 @@ class Providers:
         if not isinstance(message, web.FileField) or not isinstance(to, str):
             raise Wrong(400, {"message": "to and message are required"})
         mail = _parsed(message.file.read())
-        options = {name: str(form[name]) for name in form if name.startswith("o:")}
+        options = {name: str(form[name]) for name in form if name[:2] in ("o:", "v:")}
         self.taken.append(Taken(to, mail, options))
         return web.json_response({"id": mail["Message-ID"], "message": "Queued. Thank you."})
+
+
+def postmark_report(taken: Taken, kind: str, said: str) -> dict[str, Any]:
+    """What Postmark's outbound webhook posts about a mail that it took ("Bounce webhook")."""
+    return {
+        "RecordType": "SpamComplaint" if kind == "SpamComplaint" else "Bounce",
+        "MessageStream": taken.request["MessageStream"],
+        "ID": 901542550,
+        "Type": kind,
+        "MessageID": "b7bc2f4a",
+        "Metadata": taken.request.get("Metadata", {}),
+        "ServerID": 23,
+        "Description": "What this type means in general.",
+        "Details": said,
+        "Email": taken.to,
+        "From": f"sayso@{DOMAIN}",
+        "BouncedAt": "2026-11-30T09:14:00.0000000Z",
+        "Inactive": kind in ("HardBounce", "SpamComplaint"),
+        "CanActivate": kind != "SpamComplaint",
+        "Subject": str(taken.mail["Subject"]),
+    }
+
+
+def mailgun_report(
+    taken: Taken, token: str, event: dict[str, Any], key: str, at: float
+) -> dict[str, Any]:
+    """What Mailgun's webhook posts about a mail that it took ("Webhook payloads")."""
+    stamp = str(int(at))
+    signed = hmac.new(key.encode(), f"{stamp}{token}".encode(), hashlib.sha256).hexdigest()
+    variables = {n[2:]: v for n, v in taken.request.items() if n.startswith("v:")}
+    return {
+        "signature": {"timestamp": stamp, "token": token, "signature": signed},
+        "event-data": {
+            "id": "CPgfbmQMTCKtHW6uIWtuVe",
+            "timestamp": at,
+            "recipient": taken.to,
+            "message": {"headers": {"message-id": str(taken.mail["Message-ID"]).strip("<>")}},
+            "user-variables": variables,
+            **event,
+        },
+    }
 
 
 class Wrong(Exception):

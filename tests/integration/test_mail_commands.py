@@ -52,6 +52,18 @@ async def test_doctor_says_what_is_missing(config: Path) -> None:
     assert "no way in is set up" in said
 
 
+async def test_doctor_says_when_bounces_are_not_heard_of(config: Path) -> None:
+    settings = (
+        '[email.postmark]\nserver_token = "t"\n[email.inbound]\naddress = "r.example.com"\n'
+        'policy = "off"\n'
+    )
+    code, said = await run(config, f'{settings}mailgun_key = "k"\n', "doctor")
+    assert (code, "Postmark mails, and can't tell us what was lost" in said) == (0, True), said
+    assert "/mail/postmark/reports" in said
+    code, said = await run(config, f'{settings}postmark_password = "p"\n', "doctor")
+    assert (code, "what was lost" in said) == (0, False), said
+
+
 async def test_an_address_that_is_stopped_is_listed_and_resumed(config: Path) -> None:
     data = config.parent / "data"
     data.mkdir()

@@ -184,3 +184,62 @@ async def test_a_damaged_copy_does_not_shut_out_the_original(office: Office) -> 
     assert (await office.detail(record))["status"] == "open"
     await office.hand_in(genuine)
     assert (await office.detail(record))["status"] == "resolved"
+
+
+def unsure(decision: Any, **more: Any) -> dict[str, Any]:
+    """A decision that an agent was not sure of."""
+    data = {"agentId": "core.mail.triage", "threshold": 0.8, "observed": 0.55}
+    return {
+        "kind": "low-confidence",
+        "key": "k",
+        "data": {**data, "decision": decision},
+        **more,
+    }
+
+
+@pytest.mark.parametrize("decision", [{"to": "refunds", "hours": [1, 2.5]}, "spam", False, 0])
+async def test_a_decision_of_an_agent_is_ratified_by_a_word(office: Office, decision: Any) -> None:
+    record = await office.ask(unsure(decision))
+    asked = await office.mails(1)
+    text = asked.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "“approve”: Confirm the decision as it stands" in text
+    assert "“reject”" not in text
+    await office.hand_in(office.reply(asked, "Approve"))
+    found = await office.detail(record)
+    assert (found["resumeValue"], found["outcome"]["by"]) == (decision, "ada")
+
+
+@pytest.mark.parametrize("said", ["Reject", "Approve\n\nBut make it three hours.", "Send it on"])
+async def test_any_other_decision_than_the_agents_is_made_on_the_page(
+    office: Office, said: str
+) -> None:
+    record = await office.ask(unsure({"to": "refunds", "hours": 2}))
+    asked = await office.mails(1)
+    await office.hand_in(office.reply(asked, said))
+    found = await office.detail(record)
+    assert found["status"] == "open"
+    assert [n["text"] for n in found["notes"]] == [said]
+    told = await office.mails(2)
+    assert "/a/" in told.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        unsure({"go": False}, resumeSchema={"properties": {"go": {"default": False}}}),
+        unsure({"to": "refunds", "risk": "high"}),
+        unsure(None),
+        {"kind": "custom", "key": "k", "data": {"customKind": "colour", "payload": {"a": 1}}},
+    ],
+)
+async def test_what_a_word_can_t_carry_is_answered_on_the_page(
+    office: Office, payload: dict[str, Any]
+) -> None:
+    record = await office.ask(payload)
+    asked = await office.mails(1)
+    text = asked.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+    assert "the answer itself is given on the page" in text
+    await office.hand_in(office.reply(asked, "Approve"))
+    found = await office.detail(record)
+    assert found["status"] == "open"
+    assert found["notes"][0]["reason"] == "this kind of question is answered on its page"

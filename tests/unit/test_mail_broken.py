@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import time
 from collections.abc import Callable
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,9 +24,15 @@ from adapters.email.inbound.sender import claimed, stamped
 from adapters.email.message import message_id
 from tests.unit.mail_replies import CODES, NAMES, OURS, REPLIES
 
+KEY = b"v=DKIM1; k=rsa; p=" + base64.b64encode(
+    rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    .public_key()
+    .public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+)
+"""A key that is found: only then does DKIM look at the text."""
 SENT = Sent.of(NAMES, OURS)
 GOOD = REPLIES[0].raw()
-LIMIT = SECONDS + 2.0  # for the machine that runs the tests; the bound itself is `SECONDS`
+LIMIT = SECONDS + 2.0  # seconds of a processor; for a slow one, since the bound itself is `SECONDS`
 
 
 def whole(raw: bytes) -> str:
@@ -34,7 +43,8 @@ def whole(raw: bytes) -> str:
     stamped(mail.head, "mx.example.com", "example.com")
     unbound(mail, frozenset({"<a@b>"}), "A1B2C3D4", 1.8e9)
     handles_in(mail.head, "r.example.com")
-    dkim_check.verify(raw, mail.head, "example.com", 1.8e9, lambda name, timeout=5: None)
+    names, _ = dkim_check.keys_of(raw, mail.head, "example.com", 1.8e9)
+    dkim_check.verify(raw, mail.head, "example.com", 1.8e9, dict.fromkeys(names, KEY))
     return read(mail.body, SENT, "en", CODES).text  # type: ignore[arg-type]
 
 
@@ -56,6 +66,16 @@ def html(body: str) -> bytes:
 
 def headed(line: str) -> bytes:
     return f"From: a@example.com\r\n{line}\r\n\r\nhello\r\n".encode("utf-8", "surrogateescape")
+
+
+def under_a_signature(body: bytes) -> bytes:
+    """With a signature that has to be computed to be refused."""
+    digest, signature = base64.b64encode(b"h" * 32).decode(), base64.b64encode(b"s" * 128).decode()
+    return (
+        "DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1;\r\n"
+        f" h=from:subject:date:message-id; bh={digest}; b={signature}\r\nFrom: a@example.com\r\n"
+        "Subject: x\r\nDate: Mon, 30 Nov 2026 09:14:00 +0000\r\nMessage-ID: <a@example.com>\r\n\r\n"
+    ).encode() + body
 
 
 BOMBS: dict[str, Callable[[], bytes]] = {
@@ -93,6 +113,15 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "signatures": lambda: headed(
         "\r\n".join("DKIM-Signature: v=1; a=rsa-sha256; d=example.com" for _ in range(200))
     ),
+    "a signature with blanks in it": lambda: headed(
+        "Subject: x\r\nDate: x\r\nMessage-ID: <a@b>\r\nDKIM-Signature: v=1; a=rsa-sha256; d=example.com;"
+        " h=from:subject:date:message-id; bh=AA; b=" + "A" * 1000 + " " * 6000 + "!"
+    ),
+    "a text of blanks": lambda: under_a_signature(b" " * 4_000_000 + b"x\r\n"),
+    "lines of blanks": lambda: under_a_signature((b" " * 990 + b"x\r\n") * 4000),
+    "blanks within the bound": lambda: under_a_signature((b" " * 10_000 + b"x\r\n") * 2),
+    "short runs of blanks": lambda: under_a_signature((b" " * 60 + b"x") * 80_000),
+    "empty lines": lambda: under_a_signature(b"\r\n" * 1_000_000),
     "On On On": lambda: b"\r\n" + b"On " * 20_000,
     "On, wrapped": lambda: b"\r\n" + b"On 1\n" * 20_000,
     "quoted lines": lambda: b"\r\n" + b"> x\n" * 200_000,
@@ -138,10 +167,10 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_read_or_refused_in_time(name: str) -> None:
     raw = BOMBS[name]()
-    started = time.perf_counter()
+    started = time.thread_time()
     with contextlib.suppress(Unreadable):
         assert len(whole(raw)) <= 20_000
-    assert time.perf_counter() - started < LIMIT
+    assert time.thread_time() - started < LIMIT
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -204,7 +233,7 @@ DSN = (
         (b"failed", b"5.7.1", b"550 5.7.1 policy", True, False),
         (b"failed", b"5.4.4", b"no such domain", True, True),
         (b"delayed", b"4.4.1", b"no answer", False, False),
-        (b"failed", b"4.4.7", b"too long in the queue", False, False),
+        (b"failed", b"4.4.7", b"too long in the queue", True, False),
         (b"delivered", b"2.0.0", b"250 ok", False, False),
         (b"relayed", b"2.0.0", b"", False, False),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import datetime as dt
 import hashlib
 import hmac
 import json
@@ -11,16 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.hashes import SHA1, SHA256
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.x509.oid import NameOID
 
 from adapters.email.inbound.providers import mailgun, postmark, sendgrid, ses
 from adapters.email.inbound.providers.provider import Asked, Brought, NotProven, NotUsable
 from adapters.email.inbound.providers.sns import SnsVerifier
+from tests.fakes.sns import CERTIFICATE, HOST, TOPIC, Sns
 
 NOW = 1_790_000_000.0
 MAIL = b"From: ada@example.com\r\nSubject: Re: x\r\n\r\n\xff yes \x00\r\n"
@@ -148,55 +145,6 @@ def test_sendgrid() -> None:
 
 # SES, by SNS
 
-TOPIC = "arn:aws:sns:eu-west-1:123456789012:mail"
-HOST = "https://sns.eu-west-1.amazonaws.com"
-CERTIFICATE = f"{HOST}/SimpleNotificationService-0123456789abcdef.pem"
-
-
-class Sns:
-    """A topic with a key of its own, and the certificate that is fetched."""
-
-    def __init__(self) -> None:
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sns.amazonaws.com")])
-        made = (
-            x509.CertificateBuilder()
-            .subject_name(name)
-            .issuer_name(name)
-            .public_key(self.key.public_key())
-            .serial_number(1)
-            .not_valid_before(dt.datetime(2020, 1, 1))
-            .not_valid_after(dt.datetime(2040, 1, 1))
-            .sign(self.key, SHA256())
-        )
-        self.pem = made.public_bytes(Encoding.PEM)
-        self.fetched: list[str] = []
-
-    async def fetch(self, url: str) -> bytes:
-        self.fetched.append(url)
-        return self.pem
-
-    def message(self, version: str = "2", **more: str) -> bytes:
-        at = dt.datetime.fromtimestamp(NOW, dt.UTC).isoformat().replace("+00:00", "Z")
-        members = {
-            "Type": "Notification",
-            "MessageId": "m1",
-            "TopicArn": TOPIC,
-            "Message": "hello",
-            "Timestamp": at,
-            "SignatureVersion": version,
-            "SigningCertURL": CERTIFICATE,
-            **more,
-        }
-        names = ["Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token"]
-        if members["Type"] == "Notification":
-            names = ["Message", "MessageId", "Subject", "Timestamp"]
-        names += ["TopicArn", "Type"]
-        text = "".join(f"{n}\n{members[n]}\n" for n in names if n in members)
-        digest = SHA256() if version == "2" else SHA1()
-        signature = self.key.sign(text.encode(), PKCS1v15(), digest)
-        return json.dumps({**members, "Signature": base64.b64encode(signature).decode()}).encode()
-
 
 @pytest.fixture(scope="module")
 def sns() -> Sns:
@@ -212,7 +160,7 @@ async def test_sns(sns: Sns, version: str) -> None:
     checked = verifier(sns)
     sns.fetched.clear()
     for _ in range(2):
-        found = await checked.verify(Asked({}, sns.message(version), NOW))
+        found = await checked.verify(Asked({}, sns.message(NOW, version), NOW))
         assert (found.text, found.subscribe) == ("hello", "")
     assert sns.fetched == [CERTIFICATE]
 
@@ -235,7 +183,7 @@ Change = Callable[[dict[str, Any]], Any]
     ],
 )
 async def test_sns_refuses(sns: Sns, change: dict[str, Any]) -> None:
-    members = {**json.loads(sns.message()), **change}
+    members = {**json.loads(sns.message(NOW)), **change}
     with pytest.raises(NotProven):
         await verifier(sns).verify(Asked({}, json.dumps(members).encode(), NOW))
 
@@ -258,18 +206,18 @@ async def test_sns_refuses(sns: Sns, change: dict[str, Any]) -> None:
 async def test_no_certificate_from_elsewhere_is_even_fetched(sns: Sns, url: str) -> None:
     sns.fetched.clear()
     with pytest.raises(NotProven):
-        await verifier(sns).verify(Asked({}, sns.message(SigningCertURL=url), NOW))
+        await verifier(sns).verify(Asked({}, sns.message(NOW, SigningCertURL=url), NOW))
     assert sns.fetched == []
 
 
 async def test_a_topic_is_confirmed_only_where_it_lives(sns: Sns) -> None:
     more = {"Type": "SubscriptionConfirmation", "Token": "t"}
     good = f"{HOST}/?Action=ConfirmSubscription&TopicArn={TOPIC}&Token=t"
-    found = await verifier(sns).verify(Asked({}, sns.message(SubscribeURL=good, **more), NOW))
+    found = await verifier(sns).verify(Asked({}, sns.message(NOW, SubscribeURL=good, **more), NOW))
     assert found.subscribe == good
     for url in ("http://169.254.169.254/", f"{HOST}.evil.example/?x", f"{HOST}/other", "file:///x"):
         with pytest.raises(NotProven):
-            await verifier(sns).verify(Asked({}, sns.message(SubscribeURL=url, **more), NOW))
+            await verifier(sns).verify(Asked({}, sns.message(NOW, SubscribeURL=url, **more), NOW))
 
 
 @pytest.mark.parametrize(

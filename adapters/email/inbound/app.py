@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from adapters.email.inbound import dkim_check
+from adapters.email.inbound.confined import Confined
 from adapters.email.inbound.correspondence import Correspondence, Send
 from adapters.email.inbound.desk import Desk
 from adapters.email.inbound.inbox import Inbox
@@ -22,6 +23,7 @@ from host.store.documents import Documents
 if TYPE_CHECKING:
     from adapters.email.inbound.imap import Mailbox
     from adapters.email.inbound.listener import Listener
+    from adapters.email.oauth import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,17 @@ class InboundMail:
     """Every way in, and the one inbox behind them. Libraries are imported for what is set up alone."""
 
     def __init__(
-        self, settings: InboundSettings, email: EmailSettings, lent: Lent, send: Send
+        self,
+        settings: InboundSettings,
+        email: EmailSettings,
+        lent: Lent,
+        send: Send,
+        vault: Vault | None = None,
     ) -> None:
+        self._vault = vault
         self.ledger = Ledger(lent.documents, lent.desk.clock)
         reports = Reports(self.ledger, lent.recall)
+        self.confined = Confined(settings.max_bytes)
         self.inbox = Inbox(
             settings.place,
             email.domain,
@@ -52,6 +61,7 @@ class InboundMail:
             Correspondence(email, send, lent.thread),
             reports.take,
             lent.lookup,
+            self.confined.call,
         )
         self._settings = settings
         self._lent = lent
@@ -102,6 +112,7 @@ class InboundMail:
                 self._trust,
                 self._lent.documents,
                 self._lent.desk,
+                self._vault,
             )
             self._mailbox.start()
 
@@ -111,3 +122,4 @@ class InboundMail:
             await listener.stop()
         if self._mailbox is not None:
             await self._mailbox.stop()
+        await self.confined.close()

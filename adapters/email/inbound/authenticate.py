@@ -1,7 +1,7 @@
 """Who really sent this mail, and is it an answer to this very mail of ours?
 
-The rules are in `sender.py` and `dkim_check.py`; here they are put in their order, and the one thing that
-asks the network (DKIM keys) runs in a thread with an end.
+The rules are in `sender.py` and `dkim_check.py`; here they are put in their order. DKIM's keys are fetched in
+threads with an end, and what libraries compute over a stranger's bytes goes through `call`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Final
 
 from adapters.email.handles import Handle, parse_reply_address
 from adapters.email.inbound import dkim_check
+from adapters.email.inbound.bounds import Unreadable
+from adapters.email.inbound.confined import Call
 from adapters.email.inbound.head import Head
 from adapters.email.inbound.reading import Mail
 from adapters.email.inbound.sender import Sender, Trust, claimed, stamped
@@ -24,11 +26,15 @@ MAX_AHEAD: Final = timedelta(hours=26)
 DKIM_SECONDS: Final = 20.0
 
 
-async def authenticate(mail: Mail, trust: Trust, now: float, lookup: dkim_check.Lookup) -> Sender:
-    """The sender, and by what they are known. Never raises; `by` is "" when nothing vouches for them.
-
-    `now` is Unix seconds.
-    """
+async def authenticate(
+    mail: Mail,
+    trust: Trust,
+    now: float,
+    lookup: dkim_check.Lookup,
+    call: Call = asyncio.to_thread,
+) -> Sender:
+    """The sender, and by what they are known. Never raises for what a mail says; `by` is "" when nothing
+    vouches for them. `now` is Unix seconds; `call` computes what may hang."""
     sender = claimed(mail.head)
     if sender.why:
         return sender
@@ -37,21 +43,45 @@ async def authenticate(mail: Mail, trust: Trust, now: float, lookup: dkim_check.
         return replace(sender, why="the provider says that DMARC failed")
     if trust.verdict == "pass":
         return replace(sender, by="the provider's DMARC verdict")
-    stamp = stamped(mail.head, trust.authserv_id, domain) if trust.authserv_id else "none"
-    if stamp == "pass":
-        return replace(sender, by="our mail server's DMARC verdict")
-    if stamp == "fail":
-        return replace(sender, why="our mail server says that DMARC failed")
-    if not trust.dkim:
-        return replace(sender, why="nothing here vouches for its sender")
+    try:
+        if trust.authserv_id:
+            stamp = await call(stamped, mail.head, trust.authserv_id, domain)
+            if stamp == "pass":
+                return replace(sender, by="our mail server's DMARC verdict")
+            if stamp == "fail":
+                return replace(sender, why="our mail server says that DMARC failed")
+        if not trust.dkim:
+            return replace(sender, why="nothing here vouches for its sender")
+        held, why = await _signed(mail, domain, now, lookup, call)
+    except Unreadable as unreadable:
+        return replace(sender, why=f"its sender can't be checked: {unreadable}")
+    return replace(sender, by="DKIM") if held else replace(sender, why=why)
+
+
+async def _signed(
+    mail: Mail, domain: str, now: float, lookup: dkim_check.Lookup, call: Call
+) -> tuple[bool, str]:
+    names, why = await asyncio.to_thread(dkim_check.keys_of, mail.raw, mail.head, domain, now)
+    if not names:
+        return False, why
     try:
         async with asyncio.timeout(DKIM_SECONDS):
-            held, why = await asyncio.to_thread(
-                dkim_check.verify, mail.raw, mail.head, domain, now, lookup
+            found = await asyncio.gather(
+                *(asyncio.to_thread(_record, lookup, name) for name in names)
             )
     except TimeoutError:
-        held, why = False, "its DKIM key could not be fetched in time"
-    return replace(sender, by="DKIM") if held else replace(sender, why=why)
+        return False, "its DKIM key could not be fetched in time"
+    keys = dict(zip(names, found, strict=True))
+    held: tuple[bool, str] = await call(dkim_check.verify, mail.raw, mail.head, domain, now, keys)
+    return held
+
+
+def _record(lookup: dkim_check.Lookup, name: bytes) -> bytes | None:
+    """A key's record. A resolver that fails knows of none."""
+    try:
+        return lookup(name, dkim_check.LOOKUP_SECONDS)
+    except Exception:
+        return None
 
 
 def unbound(mail: Mail, issued: frozenset[str], reference: str, now: float) -> str:

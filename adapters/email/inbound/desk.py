@@ -29,7 +29,9 @@ Became = Literal[
     "off",  # replies are not read here
 ]
 
-SayKind = Literal["unclear", "unsure", "refused", "counted", "wrong", "over", "off", "unreadable"]
+SayKind = Literal[
+    "unclear", "unsure", "refused", "counted", "wrong", "over", "earlier", "off", "unreadable"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +70,24 @@ class Post(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """The turn of a conversation that waits now. `asked_at` is when it was asked, in ms since 1970."""
+
+    interrupt_id: str
+    asked_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Desk:
     """What the gateway lends. `policy` is that of an interrupt; `same` tells whether an address belongs
-    to a person; `clock` gives milliseconds since 1970."""
+    to a person; `turn` is the one open turn of an interrupt's conversation whose mail this address got,
+    None when there is none; `clock` gives milliseconds since 1970."""
 
     intake: Intake
     links: Links
     policy: Callable[[str], Awaitable[Policy]]
     same: Callable[[Person, str], bool]
+    turn: Callable[[str, str], Awaitable[Turn | None]]
     clock: Callable[[], int]
 
 

@@ -1,5 +1,6 @@
 """The webhooks by which providers bring mail: `/mail/ses`, `/mail/postmark`, `/mail/mailgun/mime`,
-`/mail/sendgrid`.
+`/mail/sendgrid`; and report on mail of ours that did not arrive: `/mail/postmark/reports`,
+`/mail/mailgun/reports`, `/mail/ses` once more.
 
 Bounded, then verified, then taken; 2xx only when what became of the mail is durable. What trying again can't
 mend is answered so that the provider doesn't.
@@ -8,6 +9,7 @@ mend is answered so that the provider doesn't.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -21,7 +23,13 @@ from adapters.email.inbound.desk import Arrival
 from adapters.email.inbound.inbox import Inbox
 from adapters.email.inbound.ledger import Ledger
 from adapters.email.inbound.providers import mailgun, postmark, sendgrid, ses
-from adapters.email.inbound.providers.provider import Asked, Brought, NotProven, NotUsable
+from adapters.email.inbound.providers.provider import (
+    Asked,
+    Brought,
+    NotProven,
+    NotUsable,
+    Reported,
+)
 from adapters.email.inbound.providers.sns import Fetch, SnsVerifier
 from adapters.email.inbound.sender import Trust
 from adapters.email.inbound.settings import InboundSettings
@@ -37,11 +45,13 @@ _RETRY: Final = {"Retry-After": "10"}
 
 
 async def fetch(url: str) -> bytes:
-    """GET one https URL whose host the caller has pinned: no redirect, few bytes, five seconds."""
+    """GET one https URL whose host the caller has pinned: no redirect, few bytes, five seconds. Whom it
+    trusts is read anew, so a system's renewed store (or `SSL_CERT_FILE`) counts without a restart."""
     timeout = aiohttp.ClientTimeout(total=5)
+    trusted = await asyncio.to_thread(ssl.create_default_context)
     async with (
         aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session,
-        session.get(url, allow_redirects=False) as response,
+        session.get(url, allow_redirects=False, ssl=trusted) as response,
     ):
         if response.status != 200:
             raise OSError(f"status {response.status}")
@@ -75,8 +85,10 @@ class Hooks:
             found.append(web.post("/mail/ses", self._ses))
         if settings.postmark_password:
             found.append(web.post("/mail/postmark", self._postmark))
+            found.append(web.post("/mail/postmark/reports", self._postmark_reports))
         if settings.mailgun_key:
             found.append(web.post("/mail/mailgun/mime", self._mailgun))
+            found.append(web.post("/mail/mailgun/reports", self._mailgun_reports))
         if self._sendgrid is not None:
             found.append(web.post("/mail/sendgrid", self._by_sendgrid))
         return found
@@ -96,6 +108,18 @@ class Hooks:
 
         return await self._take(request, receive)
 
+    async def _postmark_reports(self, request: web.Request) -> web.Response:
+        async def receive(asked: Asked) -> Reported:
+            return postmark.report(asked, self._settings.postmark_password)
+
+        return await self._take(request, receive)
+
+    async def _mailgun_reports(self, request: web.Request) -> web.Response:
+        async def receive(asked: Asked) -> Reported:
+            return mailgun.report(asked, self._settings.mailgun_key)
+
+        return await self._take(request, receive)
+
     async def _by_sendgrid(self, request: web.Request) -> web.Response:
         async def receive(asked: Asked) -> Brought:
             assert self._sendgrid is not None
@@ -106,7 +130,7 @@ class Hooks:
         return await self._take(request, receive)
 
     async def _ses(self, request: web.Request) -> web.Response:
-        async def receive(asked: Asked) -> Brought | None:
+        async def receive(asked: Asked) -> Brought | Reported | None:
             message = await self._sns.verify(asked)
             if not message.subscribe:
                 return ses.receive(message.text)
@@ -120,18 +144,19 @@ class Hooks:
         return await self._take(request, receive)
 
     async def _take(
-        self, request: web.Request, receive: Callable[[Asked], Awaitable[Brought | None]]
+        self, request: web.Request, receive: Callable[[Asked], Awaitable[Brought | Reported | None]]
     ) -> web.Response:
         try:
             body = await self._read(request)
             headers = {name.lower(): value for name, value in request.headers.items()}
             brought = await receive(Asked(headers, body, self._clock() / 1000))
-            became = await self._arrived(brought) if brought is not None else "confirmed"
+            became = await self._became(brought) if brought is not None else "confirmed"
         except NotProven as why:
             log.warning("mail.not_proven", path=request.path, why=str(why))
             # One sentence for all reasons: which one it was helps an attacker more than a provider.
             unproven = Refusal("unauthenticated", "this request is not proven to be the provider's")
-            headers = {"WWW-Authenticate": "Basic"} if request.path == "/mail/postmark" else {}
+            basic = request.path.startswith("/mail/postmark")
+            headers = {"WWW-Authenticate": "Basic"} if basic else {}
             return web.json_response(unproven.envelope(), status=401, headers=headers)
         except NotUsable as why:
             log.error("mail.not_usable", path=request.path, why=str(why))
@@ -145,9 +170,20 @@ class Hooks:
             return web.json_response(away.envelope(), status=away.status, headers=_RETRY)
         return web.json_response({"status": became})
 
-    async def _arrived(self, brought: Brought) -> str:
+    async def _became(self, brought: Brought | Reported) -> str:
         if brought.once and await self._ledger.seen(brought.once):
             raise NotProven("this very request was here before")
+        if isinstance(brought, Brought):
+            became = await self._arrived(brought)
+        elif brought.machine is None:
+            became = "ignored"
+        else:
+            became = await self._inbox.reported(brought.mark, brought.machine)
+        if brought.once:
+            await self._ledger.keep_seen(brought.once, became)
+        return became
+
+    async def _arrived(self, brought: Brought) -> str:
         if len(brought.raw) > self._settings.max_bytes:
             raise NotUsable("the mail is too large")
         handles = self._handles(brought)
@@ -161,10 +197,7 @@ class Hooks:
         if known == "no":
             return "gone"
         trust = Trust(dkim=self._settings.dkim, verdict=brought.verdict)
-        became = await self._inbox.take(Arrival(brought.raw, handle, brought.mail_from, trust))
-        if brought.once:
-            await self._ledger.keep_seen(brought.once, became)
-        return became
+        return await self._inbox.take(Arrival(brought.raw, handle, brought.mail_from, trust))
 
     def _handles(self, brought: Brought) -> set[Handle]:
         place = self._settings.place

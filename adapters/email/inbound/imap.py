@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import structlog
 from imapclient import IMAPClient
+from imapclient.exceptions import LoginError
 
 from adapters.email.handles import Handle, parse_reply_address
 from adapters.email.inbound.authenticate import handles_in
@@ -29,6 +30,7 @@ from adapters.email.inbound.head import Head, split
 from adapters.email.inbound.inbox import Inbox
 from adapters.email.inbound.sender import Trust
 from adapters.email.inbound.settings import Imap
+from adapters.email.oauth import AccessTokens, Vault
 from host.store.documents import Documents
 
 log = structlog.get_logger(__name__)
@@ -59,6 +61,7 @@ class Mailbox:
         trust: Trust,
         documents: Documents,
         desk: Desk,
+        vault: Vault | None = None,
     ) -> None:
         self._account = account
         self._place = place
@@ -67,6 +70,7 @@ class Mailbox:
         self._trust = trust
         self._documents = documents
         self._desk = desk
+        self._tokens = AccessTokens(account.oauth, vault) if account.oauth is not None else None
         self._stopping = threading.Event()
         self._client: IMAPClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -90,6 +94,8 @@ class Mailbox:
                 client.socket().shutdown(2)  # wakes the thread from whatever it waits for
         if thread is not None:
             await asyncio.to_thread(thread.join, SOCKET_SECONDS)
+        if self._tokens is not None:
+            await self._tokens.close()
 
     def _run(self) -> None:
         failures = 0
@@ -118,7 +124,7 @@ class Mailbox:
             timeout=SOCKET_SECONDS,
             use_uid=True,
         )
-        client.login(account.username, account.password)
+        self._login(client)
         selected = client.select_folder(account.folder, readonly=True)
         validity = int(selected[b"UIDVALIDITY"])
         log.info("mail.imap_reading", folder=account.folder)
@@ -126,6 +132,17 @@ class Mailbox:
             while self._look(client, validity):
                 pass
             self._wait(client)
+
+    def _login(self, client: IMAPClient) -> None:
+        if self._tokens is None:
+            client.login(self._account.username, self._account.password)
+            return
+        token = self._on_loop(self._tokens.get())
+        try:
+            client.oauth2_login(self._account.username, token)
+        except LoginError:
+            self._tokens.drop(token)  # the next connection has a new one
+            raise
 
     def _wait(self, client: IMAPClient) -> None:
         """Until something arrives, as far as the server says so, or it is time to look anyway."""

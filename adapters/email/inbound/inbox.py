@@ -9,7 +9,6 @@ out on the way decides nothing, and leaves a note on the interrupt that an opera
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from typing import Literal
 
@@ -18,26 +17,26 @@ import structlog
 from adapters.channel import Response, Visitor
 from adapters.email.address import canonical
 from adapters.email.codes import short_codes
-from adapters.email.handles import Handle
+from adapters.email.handles import Handle, parse_reply_address, reply_address
 from adapters.email.inbound import dkim_check
 from adapters.email.inbound.authenticate import authenticate, handles_in, unbound
 from adapters.email.inbound.bounds import Unreadable
+from adapters.email.inbound.confined import Call
 from adapters.email.inbound.desk import Arrival, Became, Desk, Post, Report, Saying
 from adapters.email.inbound.ledger import Ledger
-from adapters.email.inbound.machines import machine_of
+from adapters.email.inbound.machines import Machine, machine_of
 from adapters.email.inbound.meaning import Answer, Comment, Meaning, Policy, Wrong, meaning_of
-from adapters.email.inbound.reading import Mail, Reading, open_mail, read
+from adapters.email.inbound.reading import Mail, Reading, read, taken_apart
 from adapters.email.inbound.sender import Sender
 from adapters.views import Card, Person, Receipt
 from host.notes import Note
 
 log = structlog.get_logger(__name__)
 
-_READERS = 2  # mails that are read at a time: each may take its two seconds of a processor
-
 
 class Inbox:
-    """One per gateway. `place` is where our addresses are, `domain` the one that our mails come from."""
+    """One per gateway. `place` is where our addresses are, `domain` the one that our mails come from.
+    `call` computes what a stranger's bytes reach (`confined`)."""
 
     def __init__(
         self,
@@ -47,7 +46,8 @@ class Inbox:
         ledger: Ledger,
         post: Post,
         report: Report,
-        lookup: dkim_check.Lookup = dkim_check.dns_txt,
+        lookup: dkim_check.Lookup,
+        call: Call,
     ) -> None:
         self._place = place
         self._domain = domain
@@ -56,7 +56,7 @@ class Inbox:
         self._post = post
         self._report = report
         self._lookup = lookup
-        self._readers = asyncio.Semaphore(_READERS)
+        self._call = call
 
     async def knows(self, handle: Handle) -> Literal["yes", "no", "later"]:
         """Whether this is an address of ours, and takes a mail now. Asked before a mail's text is."""
@@ -81,10 +81,22 @@ class Inbox:
         )
         return became
 
+    async def reported(self, mark: str, machine: Machine) -> Became:
+        """What became of a provider's report about the mail with this mark (`Envelope.mark`): the same
+        as of a delivery report that arrives at its bounce address. Raises `StoreUnavailable`."""
+        handle = parse_reply_address(reply_address(mark, self._place), self._place)
+        if handle is None or handle.use != "bounce":
+            return "gone"
+        visitor = await self._desk.links.by_mail_handle(handle.text)
+        if visitor is None:
+            return "gone"
+        became = await self._report(visitor, machine)
+        log.info("mail was reported on", interrupt=visitor.interrupt_id, became=became)
+        return became
+
     async def _take(self, arrival: Arrival, visitor: Visitor) -> Became:
         try:
-            async with self._readers:
-                mail = await asyncio.to_thread(open_mail, arrival.raw)
+            mail = Mail(arrival.raw, *await self._call(taken_apart, arrival.raw))
         except Unreadable as why:
             return await self._unreadable(arrival, visitor, str(why))
         machine = machine_of(mail, arrival.mail_from, self._domain)
@@ -126,13 +138,40 @@ class Inbox:
             return "unreadable"
         reading = await self._said(mail, visitor, card)
         if card.state != "open":
-            # The very same mail again is told so by the intake, which has its receipt.
-            await self._note(visitor, mail, sender, "the request had ended", reading.text)
-            await self._say(visitor, mail, Saying("over", card.outcome, card))
-            return "over"
+            return await self._late(reading, visitor, mail, sender, card)
         form = self._desk.intake.form(card, "answer")
         meaning = meaning_of(reading, card, form, policy)
         return await self._act(meaning, visitor, mail, sender, card)
+
+    async def _late(
+        self, reading: Reading, visitor: Visitor, mail: Mail, sender: Sender, card: Card
+    ) -> Became:
+        """It came after the end of what it answers. People reply to any mail of a conversation: to them
+        it is one thread. So it is the answer of the turn that is open now, if they were asked that one
+        before they wrote."""
+        if await self._desk.intake.counted(visitor.person.channel, _act_of(visitor, mail)):
+            return "replayed"  # it was an answer, and the gateway ended before that could be said
+        turn = await self._desk.turn(visitor.interrupt_id, visitor.person.id)
+        now = Visitor(turn.interrupt_id, visitor.person, visitor.handle) if turn else visitor
+        current = await self._desk.intake.look(now.interrupt_id, now.person) if turn else None
+        if turn is None or current is None or current.state != "open":
+            await self._note(visitor, mail, sender, "the request had ended", reading.text)
+            await self._say(visitor, mail, Saying("over", card.outcome, card))
+            return "over"
+        policy = await self._desk.policy(now.interrupt_id)
+        if policy == "off":
+            await self._say(now, mail, Saying("off", card=current))
+            return "off"
+        written = mail.date.timestamp() if mail.date is not None else 0.0
+        if written < turn.asked_at // 1000:
+            why = "it answers an earlier turn, and was written before this one was asked"
+            await self._note(now, mail, sender, why, reading.text)
+            await self._say(now, mail, Saying("earlier", current.title, current))
+            return "over"
+        form = self._desk.intake.form(current, "answer")
+        return await self._act(
+            meaning_of(reading, current, form, policy), now, mail, sender, current
+        )
 
     async def _act(
         self, meaning: Meaning, visitor: Visitor, mail: Mail, sender: Sender, card: Card
@@ -173,15 +212,15 @@ class Inbox:
         action: Literal["accept", "reject", "answer", "ask"],
         value: object,
     ) -> Receipt:
-        act = hashlib.sha256(f"{mail.message_id}\0{visitor.interrupt_id}".encode()).hexdigest()
+        act = _act_of(visitor, mail)
         return await self._desk.intake.answer(
-            Response(visitor.interrupt_id, visitor.person, action, value, f"mail:{act}")
+            Response(visitor.interrupt_id, visitor.person, action, value, act)
         )
 
     async def _sender(self, arrival: Arrival, visitor: Visitor, mail: Mail, card: Card) -> Sender:
         """The person whom the address belongs to, or `by` is "" and `why` says why not."""
         now = self._desk.clock() / 1000
-        sender = await authenticate(mail, arrival.trust, now, self._lookup)
+        sender = await authenticate(mail, arrival.trust, now, self._lookup, self._call)
         if not sender.by:
             return sender
         if not self._is(visitor.person, sender.address):
@@ -204,7 +243,11 @@ class Inbox:
     async def _said(self, mail: Mail, visitor: Visitor, card: Card) -> Reading:
         sent = self._post.sent(card, visitor.person.id, visitor.handle)
         codes = short_codes(visitor.handle)
-        return await asyncio.to_thread(read, mail.body, sent, card.reader.locale, codes)
+        try:
+            said: Reading = await self._call(read, mail.body, sent, card.reader.locale, codes)
+        except Unreadable as why:
+            return Reading("", doubt=str(why))
+        return said
 
     async def _replayed(self, arrival: Arrival, visitor: Visitor, mail: Mail, seen: str) -> Became:
         """The same mail once more changes nothing. At another address it is worth a note: that is how
@@ -241,3 +284,10 @@ class Inbox:
             address,
             Saying(saying.kind, saying.detail, saying.card, mail.message_id, chain),
         )
+
+
+def _act_of(visitor: Visitor, mail: Mail) -> str:
+    """Names what somebody does by one mail at one address of ours. Not the turn that it answers: brought
+    again when the next one is open, it is still the answer to the one before."""
+    act = hashlib.sha256(f"{mail.message_id}\0{visitor.handle}".encode()).hexdigest()
+    return f"mail:{act}"

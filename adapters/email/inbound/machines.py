@@ -28,7 +28,7 @@ _AUTO_FIELDS: Final = (
 )
 _OURS: Final = re.compile(r"<[0-9a-f]{32}@")
 """How `message.message_id` spells them. The domain alone is no sign: people share it with us."""
-_STATUS: Final = re.compile(r"([245])\.(\d{1,3})\.(\d{1,3})")
+_STATUS: Final = re.compile(r"(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})")
 _GONE: Final = frozenset({"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.4.4"})
 """No such mailbox or domain (RFC 3463). 5.2.2 is a full one, 5.7.1 a refusal by policy, and 5.0.0 says
 nothing: none of those means that the address is wrong."""
@@ -68,6 +68,19 @@ def machine_of(mail: Mail, mail_from: str | None, domain: str) -> Machine | None
         return report
     sign = _sign(mail.head, mail_from, domain)
     return Automatic(sign) if sign else None
+
+
+def given_up(says: str, status: str = "", *, gone: bool = False) -> Bounce:
+    """A mail that will not arrive. `says` is what the last server said; its status code, where `status`
+    is no better one, tells whether the address exists, and `gone` where no code does."""
+    found = _STATUS.search(says)
+    precise = found[0] if found and status in ("", "5.0.0") else status
+    if precise not in ("", "5.0.0"):
+        gone = precise in _GONE
+    shown = " ".join(says.split())[:200]
+    return Bounce(
+        True, gone, shown.encode("utf-8", "replace").decode()
+    )  # JSON has halves of characters
 
 
 def _sign(head: Head, mail_from: str | None, domain: str) -> str:
@@ -115,11 +128,10 @@ def _delivery(part: Part) -> Bounce:
         found = _STATUS.search(block.get("status", ""))
         status = found[0] if found else ""
         says = block.get("diagnostic-code", "").partition(";")[2].strip() or status or action
-        if action == "failed" and not status.startswith("4"):
-            enhanced = _STATUS.search(says)
-            precise = enhanced[0] if enhanced and status in ("", "5.0.0") else status
-            return Bounce(True, precise in _GONE, " ".join(says.split())[:200])
-        if action in ("delayed", "failed"):
+        if action == "failed":
+            # Given up, whatever the status: 4.4.7 is what expired in a queue (RFC 3464 2.3.3).
+            return given_up(says, status)
+        if action == "delayed":
             worst = Bounce(False, False, " ".join(says.split())[:200])
     return worst
 

@@ -1,8 +1,9 @@
 """What a reply means for the interrupt that it answers: an answer, a comment, or nothing. Pure.
 
-An approval takes one word; a clarification takes numbered answers; a conversation takes any text. Whatever
-a line of text can't carry (an edit, a form of many fields, an approval that asks for one more look) is
-answered on the page. What is no answer is a comment, and never a guess.
+An approval takes one word; a decision that an agent was not sure of, the word that approves it as it is; a
+clarification takes numbered answers; a conversation takes any text. Whatever a line of text can't carry (an
+edit, a custom request's JSON, an approval that asks for one more look) is answered on the page. What is no
+answer is a comment, and never a guess.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def meaning_of(reading: Reading, card: Card, form: Form | None, policy: Policy) 
         return Comment(comment.text, "replies may only comment here")
     if card.kind == "approval":
         return _vote(reading, card, comment)
+    if card.kind == "low-confidence" and card.proposal is not None:
+        return _ratified(reading, card, comment)
     if form is None or not reading.text.strip():
         return comment
     if card.kind == "clarification":
@@ -86,6 +89,17 @@ def _vote(reading: Reading, card: Card, comment: Comment) -> Answer | Comment:
         return Comment(comment.text, "this choice has to be confirmed on the page")
     value = {"feedback": command.rest[:MAX_COMMENT]} if command.rest else {}
     return Answer(command.decision, value)
+
+
+def _ratified(reading: Reading, card: Card, comment: Comment) -> Answer | Comment:
+    """Yes to what is proposed. There is no plain no: whoever wants another decision has to say which;
+    and no room for a reason, so a yes with more below it may be a yes to something else."""
+    command = reading.command
+    if command is None:
+        return comment
+    if command.decision != "accept" or command.rest:
+        return Comment(comment.text, "another decision than the proposed one is made on the page")
+    return Answer("answer", card.proposal)
 
 
 def questions(form: Form) -> list[Field] | None:

@@ -64,9 +64,14 @@ class Reading:
 
 def open_mail(raw: bytes, budget: Budget | None = None) -> Mail:
     """Raises `Unreadable` beyond the bounds, and nothing else."""
+    return Mail(raw, *taken_apart(raw, budget))
+
+
+def taken_apart(raw: bytes, budget: Budget | None = None) -> tuple[Part, Body]:
+    """What `open_mail` computes. Raises `Unreadable`."""
     budget = budget or Budget()
     root = parse(raw, budget)
-    return Mail(raw, root, body_of(root, budget))
+    return root, body_of(root, budget)
 
 
 def read(body: Body, sent: Sent, locale: str, codes: dict[str, Decision]) -> Reading:

@@ -37,6 +37,8 @@ class Reports:
     async def take(self, visitor: Visitor, machine: Machine) -> Became:
         """What became of it. Raises `StoreUnavailable`."""
         address = visitor.person.id
+        if isinstance(machine, Complaint) and machine.kind == "not-spam":
+            return "automatic"  # RFC 6430: the opposite of a complaint
         if isinstance(machine, Complaint):
             note = Note("email", f"{address} reported our mail as {machine.kind}")
             await self._ledger.note(visitor.interrupt_id, note, f"complaint\0{address}")

@@ -8,13 +8,14 @@ from urllib.parse import unquote, urlsplit
 
 from adapters.email.handles import check_place
 from adapters.email.inbound.meaning import Policy
+from adapters.email.settings import OAuth, check_token_user
 
 _IMAP_PORTS: Final = {"imaps": 993, "imap": 143}
 
 
 @dataclass(frozen=True, slots=True)
 class Imap:
-    """A mailbox to read."""
+    """A mailbox to read. With `oauth` its password is "", and a token is fetched instead."""
 
     host: str
     port: int
@@ -22,6 +23,7 @@ class Imap:
     username: str
     password: str = field(repr=False)
     folder: str = "INBOX"
+    oauth: OAuth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class InboundSettings:
     smtp: str = ""
     lmtp: str = ""
     imap_url: str = field(default="", repr=False)
+    oauth: OAuth | None = None
     ses_topics: tuple[str, ...] = ()
     postmark_password: str = field(default="", repr=False)
     mailgun_key: str = field(default="", repr=False)
@@ -47,7 +50,7 @@ class InboundSettings:
             if each:
                 listening(each)
         if self.imap_url:
-            _imap(self.imap_url)
+            _imap(self.imap_url, self.oauth)
         if self.sendgrid_key:
             from adapters.email.inbound.providers.sendgrid import public_key
 
@@ -75,7 +78,7 @@ class InboundSettings:
     @property
     def imap(self) -> Imap | None:
         """The mailbox, if there is one."""
-        return _imap(self.imap_url) if self.imap_url else None
+        return _imap(self.imap_url, self.oauth) if self.imap_url else None
 
 
 def listening(text: str) -> tuple[str, int]:
@@ -88,25 +91,27 @@ def listening(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _imap(url: str) -> Imap:
+def _imap(url: str, oauth: OAuth | None = None) -> Imap:
+    if oauth is not None:
+        check_token_user(url, "imap_url")
     wrong = ValueError("imap_url is no mailbox: write imaps://user:password@host/INBOX")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         raise wrong from None
-    if parts.scheme not in _IMAP_PORTS or not (
-        parts.hostname and parts.username and parts.password
-    ):
+    known = parts.hostname and parts.username and (parts.password or oauth)
+    if parts.scheme not in _IMAP_PORTS or not known:
         raise wrong
     tls = parts.scheme == "imaps"
     if not tls and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
         raise ValueError("imap_url has to be imaps:// beyond this machine")
     return Imap(
-        parts.hostname,
+        parts.hostname or "",
         port or _IMAP_PORTS[parts.scheme],
         tls,
-        unquote(parts.username),
-        unquote(parts.password),
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
         unquote(parts.path.strip("/")) or "INBOX",
+        oauth,
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from adapters.email.settings import EmailSettings
 from adapters.email.transports.port import Transport
 
+if TYPE_CHECKING:
+    from adapters.email.oauth import Vault
 
-def transport_of(settings: EmailSettings) -> Transport:
-    """A transport, not connected yet."""
+
+def transport_of(settings: EmailSettings, vault: Vault | None = None) -> Transport:
+    """A transport, not connected yet. `vault` keeps refresh tokens that change."""
     connections, timeout = settings.connections, settings.timeout
     if settings.ses is not None:
         from adapters.email.transports.ses import SesTransport
@@ -22,5 +27,7 @@ def transport_of(settings: EmailSettings) -> Transport:
 
         return MailgunTransport(settings.mailgun, connections, timeout)
     from adapters.email.client import SmtpClient
+    from adapters.email.oauth import AccessTokens
 
-    return SmtpClient(settings)
+    tokens = AccessTokens(settings.oauth, vault) if settings.oauth is not None else None
+    return SmtpClient(settings, tokens)

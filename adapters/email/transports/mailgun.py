@@ -9,11 +9,12 @@ import aiohttp
 from adapters.channel import DeliveryFailed
 from adapters.email.settings import MailgunAccount
 from adapters.email.transports.http import Http, refused
-from adapters.email.transports.port import Outgoing
+from adapters.email.transports.port import MARK, Outgoing
 
 
 class MailgunTransport:
-    """Bounces come to its webhook: an envelope sender of ours is not taken."""
+    """Bounces come to its webhook (`inbound.providers.mailgun`) with the variable that each mail
+    carries: an envelope sender of ours is not taken."""
 
     def __init__(self, account: MailgunAccount, connections: int, timeout: float) -> None:
         self._account = account
@@ -27,6 +28,8 @@ class MailgunTransport:
         # Tracking rewrites the one link there is, and hands it to one more company.
         for option in ("o:tracking", "o:tracking-clicks", "o:tracking-opens"):
             form.add_field(option, "no")
+        if outgoing.envelope.mark:
+            form.add_field(f"v:{MARK}", outgoing.envelope.mark)
         form.add_field(
             "message",
             outgoing.serialised(),

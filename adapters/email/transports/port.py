@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from adapters.email.message import Envelope, serialise
 from adapters.email.render import Mail
+
+MARK: Final = "sayso"
+"""The name under which a provider keeps a mail's mark (`Envelope.mark`), and reports it."""
 
 
 @dataclass(frozen=True, slots=True)

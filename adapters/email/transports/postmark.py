@@ -8,7 +8,7 @@ from typing import Any, Final
 from adapters.email.message import headers
 from adapters.email.settings import PostmarkAccount
 from adapters.email.transports.http import Http, refused
-from adapters.email.transports.port import Outgoing
+from adapters.email.transports.port import MARK, Outgoing
 
 _OWN: Final = frozenset({"From", "To", "Subject", "Date", "Reply-To"})
 """Headers that have members of their own in a request, or are Postmark's to write."""
@@ -19,7 +19,8 @@ account pending, account may not send, too many requests."""
 
 
 class PostmarkTransport:
-    """Bounces come to its webhook: an envelope sender of ours is not taken."""
+    """Bounces come to its webhook (`inbound.providers.postmark`) with the metadata that each mail
+    carries: an envelope sender of ours is not taken."""
 
     def __init__(self, account: PostmarkAccount, connections: int, timeout: float) -> None:
         self._account = account
@@ -62,6 +63,7 @@ class PostmarkTransport:
             # Without this Postmark writes a Message-ID of its own, and the thread falls apart.
             "Headers": [*more, {"Name": "X-PM-KeepID", "Value": "true"}],
             "MessageStream": self._account.stream,
+            **({"Metadata": {MARK: outgoing.envelope.mark}} if outgoing.envelope.mark else {}),
             # Tracking rewrites the one link there is, and hands it to one more company.
             "TrackOpens": False,
             "TrackLinks": "None",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from adapters.channel import DeliveryFailed
 from adapters.email.settings import SesAccount
 from adapters.email.transports.http import Http, refused
-from adapters.email.transports.port import Outgoing
+from adapters.email.transports.port import MARK, Outgoing
 from adapters.email.transports.sigv4 import Credentials, Scope, signed_headers
 
 PATH: Final = "/v2/email/outbound-emails"
@@ -69,6 +69,8 @@ class SesTransport:
         }
         if envelope.bounces_to:
             found["FeedbackForwardingEmailAddress"] = envelope.bounces_to
+            # What a configuration set publishes about this mail names it by this tag.
+            found["EmailTags"] = [{"Name": MARK, "Value": envelope.mark}]
         if self._account.configuration_set:
             found["ConfigurationSetName"] = self._account.configuration_set
         return found

@@ -1,14 +1,17 @@
-"""What every provider's webhook comes to: the raw mail, and whom the envelope said it is for."""
+"""What every provider's webhook comes to: the raw mail, and whom the envelope said it is for; or what became
+of a mail of ours."""
 
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl
 
 from adapters.email.inbound.bounds import Budget, Unreadable
+from adapters.email.inbound.machines import Bounce, Complaint
 from adapters.email.inbound.mime import parameters_of, parse
 
 MAX_FIELDS: Final = 500
@@ -31,6 +34,16 @@ class Brought:
     recipients: tuple[str, ...]
     mail_from: str | None = None
     verdict: Literal["", "pass", "fail"] = ""
+    once: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What became of one mail that went out. `mark` is what it was sent with (`Envelope.mark`), "" for a
+    mail that isn't ours; `machine` None when nothing is wrong with it. `once` as in `Brought`."""
+
+    mark: str
+    machine: Bounce | Complaint | None
     once: str = ""
 
 
@@ -81,6 +94,23 @@ def form_of(asked: Asked, limit: int) -> dict[str, bytes]:
         if "name" in named and not part.children:
             found[named["name"]] = part.content(limit)
     return found
+
+
+def object_in(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is. Raises `NotUsable`."""
+    try:
+        members = json.loads(body)
+    except (ValueError, RecursionError):
+        raise NotUsable("it is no JSON") from None
+    if not isinstance(members, dict):
+        raise NotUsable("it is no JSON object")
+    return members
+
+
+def map_in(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A member that is an object, an empty one for any other."""
+    found = members.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def text_in(members: Mapping[str, Any], name: str) -> str:
