@@ -9,13 +9,17 @@ from pydantic import Field, SecretStr
 
 from config.section import Section
 
+_PLACE = r"^[TE][A-Z0-9]{2,20}$"
+_TENANT = r"^[A-Za-z0-9._~-]{1,128}$"
+
 
 class Slack(Section):
     """A Slack app. With an app token Sayso connects by Socket Mode and needs no public address.
 
     With `client_id` and `client_secret` it can be installed in several workspaces; `workspaces` may do so
     without an install link of the operator's. `staleness_seconds`: how old what Slack said of people and
-    groups may be at a decision. `quiet_hours`: when nobody is named in a reminder, in their own zone.
+    groups may be at a decision. `tenants`: whose requests the inbox of a workspace or organisation lists.
+    `quiet_hours`: when nobody is named in a reminder, in their own zone.
     """
 
     bot_token: SecretStr | None = None
@@ -26,7 +30,10 @@ class Slack(Section):
     pace: Annotated[float, Field(ge=0.1, le=1000)] = 1.0
     client_id: Annotated[str, Field(pattern=r"^[0-9.]{0,64}$")] = ""
     client_secret: SecretStr | None = None
-    workspaces: frozenset[Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{2,20}$")]] = frozenset()
+    workspaces: frozenset[Annotated[str, Field(pattern=_PLACE)]] = frozenset()
+    tenants: dict[
+        Annotated[str, Field(pattern=_PLACE)], Annotated[str, Field(pattern=_TENANT)]
+    ] = {}
     match_email: bool = True
     staleness_seconds: Annotated[int, Field(ge=5, le=3600)] = 60
     reminders: bool = True

@@ -68,6 +68,18 @@ def modal(view: Block, reader: Reader) -> str:
     )
 
 
+def confirmation(dialog: Block, reader: Reader) -> str:
+    """What Slack asks before a press counts."""
+    return (
+        f'<div class="modal confirm"><div class="top"><h1>{_text(dialog["title"], reader)}</h1>'
+        f'<span>✕</span></div><div class="inside"><div class="block">'
+        f"{_text(dialog['text'], reader)}</div></div>"
+        f'<div class="foot"><span class="button">{_text(dialog["deny"], reader)}</span>'
+        f'<span class="button {dialog.get("style", "primary")}">'
+        f"{_text(dialog['confirm'], reader)}</span></div></div>"
+    )
+
+
 def home(view: Block, reader: Reader) -> str:
     """The app's Home tab."""
     body = "".join(_block(block, reader) for block in view["blocks"])
@@ -285,6 +297,8 @@ hr { border: 0; border-top: 1px solid #ddd; }
 .top { display: flex; align-items: center; gap: 10px; padding: 16px 20px 12px; }
 .top h1 { flex: 1; font-size: 22px; font-weight: 900; line-height: 1.2; }
 .top span { color: #616061; }
+.confirm { margin-top: 18px; }
+.confirm .foot { border-top: 0; padding-top: 0; }
 .inside { padding: 0 20px; }
 .inside .block { margin: 0 0 20px; }
 .foot { display: flex; justify-content: flex-end; gap: 12px; padding: 16px 20px; border-top: 1px solid #eee; }

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import blockkit
 import scenario
+import session_scenario as sessions
 import slack_scenario as examples
 
 from adapters.cards import form_for
@@ -43,7 +44,11 @@ def pictures() -> Iterator[Picture]:
     yield _channel("slack-kinds", others[2:])
     yield _channel("slack-long-arguments", [examples.long()])
     yield _channel("slack-german", [examples.approval().card("de")])
+    yield "slack-confirm", _confirmation()
+    link = "https://sayso.example.com/a/3vT9"
+    yield "slack-minimal", blockkit.page(_message(render.minimal(examples.long(), link)))
     yield "slack-conversation", _conversation()
+    yield "slack-session", _session()
     yield "slack-reminder", _reminder()
     yield from _modals()
     yield from _lists()
@@ -107,6 +112,14 @@ def _plain(text: str) -> dict[str, str]:
     return {"type": "plain_text", "text": text}
 
 
+def _confirmation() -> str:
+    """A request of high risk, and what is asked when its first button is pressed."""
+    message = render.card(examples.approval().card())
+    buttons = [e for one in message.blocks if one["type"] == "actions" for e in one["elements"]]
+    [dialog] = [button["confirm"] for button in buttons if "confirm" in button]
+    return blockkit.page(_message(message) + blockkit.confirmation(dialog, READER))
+
+
 def _conversation() -> str:
     first, asked, second, again = examples.conversation()
     replies = [
@@ -116,6 +129,23 @@ def _conversation() -> str:
     ]
     root = _message(render.root(first, asked))
     return blockkit.page(root + blockkit.thread(replies))
+
+
+def _session() -> str:
+    """A session's thread: what waits, a message that has to wait, and an edit that branches."""
+    thread, said, card, moved, answer = sessions.thread()
+    refused = render.parked(ENGLISH("session.parked"), [(card.title, "https://x")], ENGLISH)
+    replies = [
+        blockkit.reply("Ada Lindqvist", "Write to the customer of order 4711.", "2:04 PM"),
+        _message(render.turn(said, thread)),
+        _message(render.card(card, below=False)),
+        blockkit.reply("Ada Lindqvist", "And tell her when it ships.", "2:05 PM"),
+        _message(refused),
+        blockkit.note("Ada Lindqvist edits her first message"),
+        _message(render.turn(moved, thread)),
+        _message(render.turn(answer, thread)),
+    ]
+    return blockkit.page(_message(render.root(said, thread)) + blockkit.thread(replies))
 
 
 def _reminder() -> str:

@@ -1,55 +1,49 @@
 """The Slack channel: wiring of the way out, the way in, and the two transports.
 
-Bolt parses, authorises and dispatches; a catch-all listener for each kind of payload hands over to
-`Inbound`. With `process_before_response` the answer goes out when the listener returns, so
-'persist, then acknowledge' is the order of the code, without bolt's ten-millisecond poll for an
-ack.
+What comes in is verified here; bolt parses and dispatches it to `Listeners`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.app.async_app import AsyncApp
-from slack_bolt.authorization import AuthorizeResult
-from slack_bolt.request.async_request import AsyncBoltRequest
-from slack_bolt.response import BoltResponse
 
 from adapters.channel import Delivery, Intake, Ref, Shown
 from adapters.reminders import Reminder
-from adapters.slack.acks import Ack
-from adapters.slack.client import SlackClient, SlackFailed, quiet_logger
-from adapters.slack.desk import Desk
+from adapters.slack.client import SlackClient
+from adapters.slack.dialogs import Dedupe, Dialogs
 from adapters.slack.directory import SlackRoster
-from adapters.slack.dispatch import answer, dispatch, read
-from adapters.slack.inbound import Dedupe, Inbound
+from adapters.slack.dispatch import dispatch, read
+from adapters.slack.failures import SlackFailed
+from adapters.slack.inbound import Inbound
 from adapters.slack.inflight import InFlight
 from adapters.slack.install import Exchange, Install
 from adapters.slack.installations import Installations
-from adapters.slack.options import suggest
-from adapters.slack.origin import candidates, split_address
+from adapters.slack.listeners import Listeners
+from adapters.slack.origin import split_address
 from adapters.slack.outbound import Outbound, canonical_address
 from adapters.slack.presence import Surroundings, make
-from adapters.slack.receive import map_of
+from adapters.slack.presses import Presses
 from adapters.slack.rotation import Rotation
 from adapters.slack.settings import SlackSettings
 from adapters.slack.shapes import RATE_LIMITED
 from adapters.slack.socket_mode import SocketMode
+from adapters.slack.speaking import Speaking
 from adapters.slack.verify import SlackRequestRefused, Verifier
 from adapters.slack.workspaces import Workspace, Workspaces
-from host.store.records import StoreUnavailable
+from host.coordination.port import Rates
 
 _log = logging.getLogger(__name__)
 
 PATH: Final = "/slack/events"
-_ANY = re.compile(r".*", re.DOTALL)
 _CODES: Final = {400: "validation_error", 401: "unauthenticated", 413: "payload_too_large"}
 
 
@@ -57,6 +51,7 @@ class SlackChannel:
     """Slack as a `Channel`. `dedupe(key, ttl)` says whether a key is new in `ttl` seconds."""
 
     name = "slack"
+    holds_sessions = True  # a session can have a thread here
 
     def __init__(
         self,
@@ -65,12 +60,19 @@ class SlackChannel:
         dedupe: Dedupe,
         installations: Installations | None = None,
         around: Surroundings | None = None,
+        rates: Rates | None = None,
     ) -> None:
         self._settings = settings
+        self._rates = rates
         self._intake = intake
         self._dedupe = dedupe
         self._around = around
         self._inflight = InFlight()
+        self._presses = None
+        if around is not None:
+            self._presses = Presses(
+                around.documents, around.clock, self._inflight, lambda who: self.roster.knows(who)
+            )
         self._app = SlackClient(settings)  # for what needs no workspace's token
         exchange = Exchange(settings, self._app)
         rotation = Rotation(installations, exchange) if installations else None
@@ -82,7 +84,9 @@ class SlackChannel:
         )
         self.roster = SlackRoster(self._workspaces, settings.staleness)
         self._verifier = Verifier(settings.signing_secrets)
+        self._listeners = Listeners(self._workspaces, self.roster, intake, settings.default_team)
         self._bolt: AsyncApp | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._socket: SocketMode | None = None
         self._stopping = False
 
@@ -107,7 +111,10 @@ class SlackChannel:
         except SlackFailed:
             await self._app.close()
             raise
-        self._bolt = self._wire()
+        self._bolt = self._listeners.wire(self._app.web_client(None))
+        if self._presses is not None:
+            watching = self._presses.watch(self._side)
+            self._watch = asyncio.create_task(watching, name="slack presses")
         if self._settings.app_token:
             self._socket = SocketMode(self._settings, self._app, self._bolt, self._inflight)
             await self._socket.start()
@@ -117,6 +124,10 @@ class SlackChannel:
         self._stopping = True
         if self._socket is not None:
             await self._socket.stop()
+        if self._watch is not None and self._presses is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+            self._presses.stop()
         if late := await self._inflight.drain(self._settings.drain):
             _log.warning("slack: %d private notes or forms were not finished at stop", late)
         await self._workspaces.stop()
@@ -132,7 +143,9 @@ class SlackChannel:
             if not await self._workspaces.renewed(workspace, failure):
                 raise
             shown = await workspace.outbound.show(inner)
-        if workspace.presence is None or delivery.thread is not None:
+        thread, post = delivery.thread, delivery.card.kind == "session.post"
+        turn = thread is not None and (post or not thread.intro)
+        if workspace.presence is None or turn:
             return shown
         return replace(shown, ref=await workspace.presence.talk.follow(inner, shown.ref))
 
@@ -165,13 +178,33 @@ class SlackChannel:
         return f"{workspace}/{found}" if workspace else found
 
     def _workspace(self, settings: SlackSettings, team: str) -> Workspace:
-        client = SlackClient(settings)
-        inbound = Inbound(client, self._intake, self._dedupe, self._inflight, team)
+        client = SlackClient(settings, self._rates)
         presence = None
         if self._around is not None:
             presence = make(client, self._intake, self._inflight, team, self._around)
-            inbound.threads, inbound.viewers = presence.threads, presence.viewers
-        return Workspace(client, inbound, Outbound(client), presence)
+        speaking = Speaking(client, presence.viewers if presence is not None else None)
+        dialogs = Dialogs(client, self._intake, self._dedupe, self._inflight, speaking, team)
+        threads = presence.threads if presence is not None else None
+        inbound = Inbound(
+            client,
+            self._intake,
+            self._dedupe,
+            self._inflight,
+            speaking,
+            dialogs,
+            team,
+            threads,
+            self._presses,
+            presence.talks if presence is not None else None,
+        )
+        return Workspace(client, inbound, dialogs, Outbound(client), presence)
+
+    async def _side(self, origin: tuple[str, ...]) -> Inbound | None:
+        """The workspace that a press came to which somebody else left."""
+        for name in origin:
+            if (found := await self._workspaces.named(name)) is not None:
+                return found.inbound
+        return None
 
     async def _http(self, request: web.Request) -> web.Response:
         if self._stopping or self._bolt is None:
@@ -187,110 +220,6 @@ class SlackChannel:
             return web.Response()
         found = await dispatch(self._bolt, payload, request.headers, request.query_string)
         return await to_aiohttp_response(found)
-
-    def _wire(self) -> AsyncApp:
-        bolt = AsyncApp(
-            name="sayso",
-            logger=quiet_logger("bolt", logging.ERROR),
-            client=self._app.web_client(None),
-            authorize=_authorized,
-            signing_secret="",  # not read: the signature was checked over the raw bytes already
-            request_verification_enabled=False,
-            ssl_check_enabled=False,  # bolt would answer it before any verification
-            ignoring_self_events_enabled=False,  # `receive` knows who is nobody, and why
-            attaching_function_token_enabled=False,
-            process_before_response=True,
-        )
-        bolt.action(_ANY)(self._on_action)
-        bolt.view_submission(_ANY)(self._on_submission)
-        bolt.view_closed(_ANY)(self._on_nothing)  # closing a form is not an answer
-        bolt.event(_ANY)(self._on_event)
-        bolt.shortcut(_ANY)(self._on_shortcut)
-        bolt.options(_ANY)(self._on_options)
-        bolt.command(_ANY)(self._on_command)
-        return bolt
-
-    async def _on_action(self, body: dict[str, Any]) -> BoltResponse:
-        workspace = await self._workspaces.of(body)
-        if workspace is not None and (desk := _desk(workspace)) is not None and desk.takes(body):
-            return answer(await desk.click(body))
-        return answer(await workspace.inbound.click(body) if workspace else _not_here(body))
-
-    async def _on_submission(self, body: dict[str, Any]) -> BoltResponse:
-        workspace = await self._workspaces.of(body)
-        if workspace is not None and (desk := _desk(workspace)) is not None and desk.takes(body):
-            return answer(await desk.submit(body))
-        return answer(await workspace.inbound.submit(body) if workspace else _not_here(body))
-
-    async def _on_event(self, body: dict[str, Any], req: AsyncBoltRequest) -> BoltResponse:
-        count = (req.headers.get("x-slack-retry-num") or ["0"])[0]
-        attempt = int(count) if count.isascii() and count.isdigit() else 0
-        try:
-            if await self._heard(body):
-                return answer(Ack())
-        except StoreUnavailable:
-            return answer(Ack(503))  # Slack tells it again
-        workspace = await self._workspaces.of(body)
-        if workspace is None:
-            return answer(_not_here(body))
-        desk = _desk(workspace)
-        if desk is not None and map_of(body, "event").get("type") == "app_home_opened":
-            await desk.opened(body)
-            return answer(Ack())
-        return answer(await workspace.inbound.event(body, min(attempt, 99)))
-
-    async def _heard(self, body: dict[str, Any]) -> bool:
-        """Whether it was news of an installation or of people, and no word of a person."""
-        event = body.get("event")
-        if not isinstance(event, dict):
-            return False
-        revoked = event.get("tokens")
-        kind = event.get("type")
-        if kind == "app_uninstalled" or (
-            kind == "tokens_revoked" and isinstance(revoked, dict) and revoked.get("bot")
-        ):
-            await self._workspaces.removed(body)
-            return True
-        return self.roster.heard(event)
-
-    async def _on_nothing(self, body: dict[str, Any]) -> BoltResponse:
-        return answer(Ack())
-
-    async def _on_options(self, body: dict[str, Any]) -> BoltResponse:
-        return answer(await suggest(self._intake, body, self._settings.default_team))
-
-    async def _on_shortcut(self, body: dict[str, Any]) -> BoltResponse:
-        workspace = await self._workspaces.of(body)
-        desk = _desk(workspace) if workspace is not None else None
-        return answer(await desk.shortcut(body) if desk is not None else Ack())
-
-    async def _on_command(self, body: dict[str, Any]) -> BoltResponse:
-        workspace = await self._workspaces.of(body)
-        if workspace is None:
-            return answer(_not_here(body))
-        if (desk := _desk(workspace)) is not None:
-            return answer(await desk.command(body))
-        text = "Sayso has no commands: answer a request with the buttons of its message."
-        return answer(Ack(body={"response_type": "ephemeral", "text": text}))
-
-
-async def _authorized() -> AuthorizeResult:
-    """Nothing is asked: bolt would call auth.test, 300 ms of a trigger's three seconds. Which
-    installation a payload belongs to is looked up from memory where it is handled, and whether the
-    person may do anything is asked of the host, at the decision.
-    """
-    return AuthorizeResult(enterprise_id=None, team_id=None, bot_token="")
-
-
-def _desk(workspace: Workspace) -> Desk | None:
-    return workspace.presence.desk if workspace.presence is not None else None
-
-
-def _not_here(body: dict[str, Any]) -> Ack:
-    """Nobody can be told anything: there is no token for that workspace."""
-    names = ", ".join(candidates(body))[:200]
-    _log.warning("slack: a payload of a workspace without an installation: %s", names)
-    return Ack()
 
 
 def _error(status: int, code: str, message: str) -> web.Response:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,69 +19,14 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.channel import DeliveryFailed
-from adapters.slack.pace import Pace
+from adapters.slack.failures import SlackFailed, refusal
+from adapters.slack.pacing import Pacing
 from adapters.slack.render import Message
 from adapters.slack.settings import SlackSettings
+from host.coordination.port import Rates
 
 _NAMES: Final = 10_000  # people whose names and direct channels are remembered
 _HOSTS: Final = ("hooks.slack.com", "hooks.slack-gov.com")
-
-_TRANSIENT: Final = {
-    "accesslimited",
-    "external_channel_migrating",
-    "fatal_error",
-    "internal_error",
-    "message_limit_exceeded",
-    "ratelimited",
-    "request_timeout",
-    "rollup_error",
-    "service_unavailable",
-    "team_added_to_org",
-}
-
-# Slack says of these that what was asked may have been done all the same.
-_UNSURE: Final = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable"}
-
-_ADVICE: Final = {
-    "account_inactive": "the app was removed or its bot is deactivated; install it again",
-    "channel_not_found": "no such channel, or it is private and the bot is not in it",
-    "invalid_auth": "the bot token is wrong; set SLACK_BOT_TOKEN",
-    "is_archived": "the channel is archived",
-    "is_inactive": "the channel is archived",
-    "message_not_found": "somebody deleted the message, and the one that was posted in its place",
-    "missing_scope": "the app lacks a scope; add it and install the app again",
-    "not_in_channel": "invite the bot to the channel",
-    "restricted_action": "the workspace lets nobody but its owners post there",
-    "thread_not_found": "somebody deleted the first message of the thread",
-    "token_expired": "the bot token is over; install the app again",
-    "token_revoked": "the bot token was revoked; install the app again",
-    "user_not_found": "no such user in this workspace",
-}
-
-
-class SlackFailed(DeliveryFailed):
-    """Slack said no, or said nothing. `error` is Slack's own word, or empty.
-
-    `unsure`: what was asked may have been done all the same. `sent=False`: it never left this machine.
-    """
-
-    def __init__(
-        self,
-        method: str,
-        error: str,
-        *,
-        detail: str = "",
-        retry_after: float | None = None,
-        sent: bool = True,
-    ) -> None:
-        permanent = bool(error) and error not in _TRANSIENT
-        advice = detail or _ADVICE.get(error, "")
-        reason = f"Slack {method}: {error or 'no answer'}" + (f" ({advice})" if advice else "")
-        code = error if error in _ADVICE else ""
-        super().__init__(reason, permanent=permanent, retry_after=retry_after, code=code)
-        self.error = error
-        self.unsure = sent and error in _UNSURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +42,9 @@ class Identity:
 class SlackClient:
     """One workspace's Web API. Open it inside a running loop; close it at the end."""
 
-    def __init__(self, settings: SlackSettings) -> None:
+    def __init__(self, settings: SlackSettings, rates: Rates | None = None) -> None:
         self._settings = settings
-        self.pace = Pace(settings.limits, time.monotonic)
+        self.pace = Pacing(settings.limits, rates, self._counted_by)
         self._session: aiohttp.ClientSession | None = None
         self._web: AsyncWebClient | None = None
         self._identity: Identity | None = None
@@ -153,6 +97,15 @@ class SlackClient:
                     )
         return self._identity
 
+    async def _counted_by(self) -> str:
+        """What Slack counts our calls by: this bot, in this workspace or organisation; "" while Slack
+        has not said who we are."""
+        try:
+            own = await self.identity()
+        except SlackFailed:
+            return ""
+        return own.bot_id or own.enterprise_id or own.team_id
+
     async def call(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call one method with JSON arguments. Raises `SlackFailed`."""
         return await self._call(method, json=arguments)
@@ -167,7 +120,7 @@ class SlackClient:
         try:
             response = await self._web.api_call(method, **sent)
         except SlackApiError as error:
-            raise _failed(method, error) from None
+            raise refusal(method, error) from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             reached = not isinstance(error, aiohttp.ClientConnectorError)
             raise SlackFailed(method, "", detail=type(error).__name__, sent=reached) from None
@@ -190,7 +143,7 @@ class SlackClient:
             found = await self.call("chat.postMessage", arguments)
         except SlackFailed as failure:
             if failure.retry_after is not None:
-                self.pace.post_limited(channel, failure.retry_after)
+                await self.pace.post_limited(channel, failure.retry_after)
             raise
         return {"channel": str(found["channel"]), "ts": str(found["ts"])}
 
@@ -202,7 +155,7 @@ class SlackClient:
             await self.call("chat.update", {**arguments, "ts": str(ref["ts"])})
         except SlackFailed as failure:
             if failure.retry_after is not None:
-                self.pace.updates_limited(failure.retry_after)
+                await self.pace.updates_limited(failure.retry_after)
             raise
 
     async def private(self, channel: str, user: str, text: str, thread: str = "") -> None:
@@ -275,25 +228,3 @@ def _remember(known: OrderedDict[str, str], key: str, value: str) -> str:
     while len(known) > _NAMES:
         known.popitem(last=False)
     return value
-
-
-def _failed(method: str, failure: SlackApiError) -> SlackFailed:
-    """Slack's refusal without its response: that one holds the request's texts."""
-    response = failure.response
-    status = int(getattr(response, "status_code", None) or getattr(response, "status", None) or 0)
-    data = getattr(response, "data", None)
-    error = str(data.get("error", "")) if isinstance(data, dict) else ""
-    if status == 429:
-        after = str(response.headers.get("Retry-After", ""))
-        return SlackFailed(
-            method, "ratelimited", retry_after=float(after) if after.isdigit() else 30
-        )
-    if status >= 500 or not error:
-        return SlackFailed(method, "", detail=f"HTTP {status}")
-    detail = ""
-    if isinstance(data, dict) and error in ("invalid_blocks", "invalid_arguments"):
-        notes = (data.get("response_metadata") or {}).get("messages") or []
-        detail = "; ".join(str(note) for note in notes)[:300]
-    elif isinstance(data, dict) and error == "missing_scope":
-        detail = f"the app lacks the scope {str(data.get('needed', '?'))[:100]}; install it again"
-    return SlackFailed(method, error, detail=detail)

@@ -17,7 +17,8 @@ from adapters.languages.catalogue import Words, words_of
 from adapters.slack import blocks as b
 from adapters.slack import commands, entries, listing, modal, receive, review
 from adapters.slack.acks import Ack
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.slack.homes import Homes
 from adapters.slack.inflight import InFlight
 from adapters.slack.opening import Opening

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from adapters.accounts import Account, RosterAway
 from adapters.slack.believed import Believed
-from adapters.slack.client import SlackFailed
+from adapters.slack.failures import SlackFailed
 from adapters.slack.origin import split_address
 from adapters.slack.profile import account
 from adapters.slack.workspaces import Workspace, Workspaces
@@ -47,6 +47,10 @@ class SlackRoster:
                 return await self._accounts.get(person_id, lambda: self._account(person_id))
         except TimeoutError:
             raise RosterAway("Slack did not answer in time") from None
+
+    def knows(self, person_id: str) -> bool:
+        """Whether an account is known, so that Slack need not be asked now."""
+        return self._accounts.peek(person_id) is not None
 
     async def is_member(
         self, group: str, accounts: Collection[str], emails: Collection[str], patience: float

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from adapters.inbox import Inbox
 from adapters.slack import listing
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.slack.viewers import Viewers
 from adapters.views import Person
 from host.store.documents import Document, Documents

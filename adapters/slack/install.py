@@ -26,7 +26,8 @@ from aiohttp import web
 from itsdangerous import BadData, URLSafeTimedSerializer
 from slack_sdk.errors import SlackApiError
 
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.slack.installations import Installation, Installations, granted
 from adapters.slack.manifest import BOT_SCOPES
 from adapters.slack.settings import SlackSettings

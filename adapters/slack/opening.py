@@ -16,7 +16,8 @@ from adapters.inbox import Inbox
 from adapters.languages.catalogue import Words
 from adapters.slack import blocks as b
 from adapters.slack import listing, modal, receive, review
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.slack.modal import Binding
 from adapters.slack.viewers import Viewers
 from adapters.views import Card, Person

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from adapters.channel import Delivery, DeliveryFailed, NotYet, Ref, Shown
 from adapters.slack import reconcile, render
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.views import Card
 
 _REMEMBERED: Final = 10_000
@@ -109,7 +110,7 @@ class Outbound:
         thread = delivery.thread
         assert thread is not None
         known = await self._known(delivery)
-        if not thread.prompt and not thread.closed:
+        if not thread.prompt and not thread.closed and not thread.intro:
             return dict(known or root)
         draw = _Draw(delivery)
         if known is None:
@@ -142,7 +143,7 @@ class Outbound:
         thread: str = "",
     ) -> Ref:
         """Post once, when it is its turn, with the intent kept before."""
-        if wait := self._pace.post(who, channel):
+        if wait := await self._pace.post(who, channel):
             raise NotYet("waits for its turn in the channel", wait)
         intent = reconcile.intent(mark["event_type"], channel, time.time(), thread)
         await _note(delivery, intent)
@@ -159,7 +160,7 @@ class Outbound:
             if failure.retry_after is not None:
                 raise NotYet(failure.reason, failure.retry_after) from None
             raise
-        self._pace.same(channel, str(ref["channel"]))
+        await self._pace.same(channel, str(ref["channel"]))
         self._unsure.pop(who, None)
         self._remember(who, ref)
         return ref
@@ -169,7 +170,7 @@ class Outbound:
     ) -> Ref:
         card = delivery.card
         who = (card.interrupt_id, delivery.address)
-        if wait := self._pace.update(who, urgent=card.state == "resolved"):
+        if wait := await self._pace.update(who, urgent=card.state == "resolved"):
             raise NotYet("waits for its turn among the updates", wait)
         try:
             await self._client.update(ref, draw())
@@ -226,9 +227,11 @@ class _Draw:
 
     def __call__(self) -> render.Message:
         view, thread = self._delivery.card, self._delivery.thread
-        if thread is not None:
-            return render.turn(view, thread, self.link)
-        return render.card(view, self.link)
+        if thread is None:
+            return render.card(view, self.link)
+        if thread.intro and view.kind != "session.post":
+            return render.card(view, self.link, below=False)
+        return render.turn(view, thread, self.link)
 
     def small(self) -> render.Message:
         """For what Slack refused: a title and the way to the web page."""

@@ -74,6 +74,7 @@ class _Line:
     rate: Rate
     spent: float = _PAST
     resting: float = _PAST
+    taken: float = _PAST  # until when other gateways have used it up
     promised: dict[bool, float] = field(default_factory=lambda: {False: _PAST, True: _PAST})
     again: float = _PAST
 
@@ -84,10 +85,17 @@ class _Line:
     def free_at(self, kept: int) -> float:
         """When the next may go if nobody else does, leaving `kept` of the burst."""
         room = max(self.rate.burst - 1 - kept, 0)
-        return max(self.spent - room * self.interval, self.resting)
+        return max(self.spent - room * self.interval, self.resting, self.taken)
 
     def spend(self, now: float) -> None:
         self.spent = max(self.spent, now) + self.interval
+
+    def give_back(self, now: float, until: float, *, urgent: bool) -> None:
+        """It did not go after all. Others have used this up until then, and it goes first then."""
+        self.spent -= self.interval
+        if until > now:
+            self.taken = max(self.taken, until)
+            self.promised[urgent] = max(self.promised[urgent], until + self.interval)
 
 
 class Pace:
@@ -126,6 +134,25 @@ class Pace:
                 self._edited = {w: at for w, at in self._edited.items() if at > over}
         return wait
 
+    def post_taken(self, who: Who, channel: str, there: float, anywhere: float) -> float:
+        """A post that was let go does not go: other gateways have used up what its channel takes, or the
+        workspace, for so many seconds. It keeps its place; the seconds to wait."""
+        now = self._clock()
+        self._channel(channel).give_back(now, now + there, urgent=False)
+        self._posts.give_back(now, now + anywhere, urgent=False)
+        return self._put_back(("post", *who), max(there, anywhere), urgent=False)
+
+    def update_taken(self, who: Who, seconds: float, *, urgent: bool) -> float:
+        """The same for an update."""
+        now = self._clock()
+        self._updates.give_back(now, now + seconds, urgent=urgent)
+        self._edited.pop(who, None)
+        return self._put_back(("update", *who), seconds, urgent=urgent)
+
+    def id_of(self, channel: str) -> str:
+        """The id of a channel that was named, as far as it is known; else what was given."""
+        return self._ids.get(channel, channel)
+
     def same(self, name: str, channel: str) -> None:
         """A channel that was named turned out to have this id: one line for both from now on."""
         if name == channel or name in self._ids:
@@ -135,13 +162,14 @@ class Pace:
             one = self._channel(channel)
             one.spent = max(one.spent, line.spent)
             one.resting = max(one.resting, line.resting)
+            one.taken = max(one.taken, line.taken)
             one.promised[False] = max(one.promised[False], line.promised[False])
 
     def post_limited(self, channel: str, seconds: float) -> None:
         """Slack refused a post there. The channel rests; when a second one is refused meanwhile, it is
         the workspace that has had too many, and all of it rests."""
         now = self._clock()
-        own = self._ids.get(channel, channel)
+        own = self.id_of(channel)
         others = (line for name, line in self._channels.items() if name != own)
         if any(line.resting > now for line in others):
             self._posts.resting = max(self._posts.resting, now + seconds)
@@ -198,11 +226,15 @@ class Pace:
                 line.again = at + line.interval
         return at
 
+    def _put_back(self, who: tuple[str, str, str], seconds: float, *, urgent: bool) -> float:
+        self._promises[who] = self._clock() + seconds, urgent
+        return self._soon(seconds)
+
     def _soon(self, seconds: float) -> float:
         return max(min(seconds, _LOOK + _LOOK_EACH * len(self._promises)), 0.001)
 
     def _channel(self, name: str) -> _Line:
-        name = self._ids.get(name, name)
+        name = self.id_of(name)
         line = self._channels.get(name)
         if line is None:
             if len(self._channels) > _MANY:
@@ -210,7 +242,7 @@ class Pace:
                 self._channels = {
                     known: line
                     for known, line in self._channels.items()
-                    if max(line.spent, line.resting, line.promised[False], line.again) > now
+                    if max(line.free_at(0), line.spent, line.promised[False], line.again) > now
                 }
             line = self._channels[name] = _Line(self._limits.channel_posts)
         return line

@@ -36,7 +36,7 @@ ACTIONS: Final[dict[str, ActionName]] = {
     "answer": "answer",
 }
 _SPOKEN: Final = {"", "file_share", "thread_broadcast"}
-_REPLY: Final = 40_000  # characters: what Slack itself keeps of a message
+REPLY: Final = 40_000  # characters: what Slack itself keeps of a message
 _LINK = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -88,17 +88,6 @@ class Said:
     place: Place
     text: str
     dedupe: str
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A reply that was edited or deleted. `reply` is its key as something that was said; `dedupe` names
-    this very change."""
-
-    place: Place
-    reply: str
-    dedupe: str
-    deleted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +178,7 @@ def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Igno
         return Ignored("not a person")
     if not thread or not ts or thread == ts or not channel:
         return Ignored("not a reply")
-    text = words(text_of(said, "text")[:_REPLY], bot_user)
+    text = words(text_of(said, "text")[:REPLY], bot_user)
     if not text:
         return Ignored("no text")
     home = text_of(said, "user_team") or text_of(said, "team") or text_of(body, "team_id") or team
@@ -198,33 +187,6 @@ def event(body: Mapping[str, Any], bot_user: str, team: str = "") -> Said | Igno
     dedupe = f"slack:reply:{channel}:{ts}"
     person = Person("slack", f"{home}/{user}")
     return Said(person, Place(channel, thread, user), text, dedupe)
-
-
-def changed_reply(body: Mapping[str, Any]) -> Changed | None:
-    """An edit or a deletion of a person's reply in a thread; None for anything else.
-
-    `message_changed` comes for previews and new replies too: it is an edit only when the message says so
-    and its text is another one.
-    """
-    event = map_of(body, "event")
-    subtype, channel = event.get("subtype"), text_of(event, "channel")
-    before, after = map_of(event, "previous_message"), map_of(event, "message")
-    deleted = subtype == "message_deleted"
-    if not channel or (not deleted and subtype != "message_changed"):
-        return None
-    if not deleted and (
-        not after.get("edited") or text_of(after, "text") == text_of(before, "text")
-    ):
-        return None
-    said = before if deleted else after
-    ts, thread, user = text_of(said, "ts"), text_of(said, "thread_ts"), text_of(said, "user")
-    if said.get("bot_id") or not ts or not user or thread in ("", ts):
-        return None
-    at = text_of(event, "event_ts") or text_of(event, "ts")
-    place = Place(channel, thread, user)
-    return Changed(
-        place, f"slack:reply:{channel}:{ts}", f"slack:change:{channel}:{ts}:{at}", deleted
-    )
 
 
 def words(text: str, bot_user: str = "") -> str:

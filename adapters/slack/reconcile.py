@@ -13,7 +13,8 @@ import logging
 from typing import Any, Final
 
 from adapters.channel import NotYet, Ref
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 
 _log = logging.getLogger(__name__)
 

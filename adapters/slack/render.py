@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final
@@ -44,8 +45,9 @@ class Message:
     blocks: list[b.Block]
 
 
-def card(view: Card, link: str = "") -> Message:
-    """The message of one interrupt in its present state. `link` is its web page, or empty."""
+def card(view: Card, link: str = "", *, below: bool = True) -> Message:
+    """The message of one interrupt in its present state. `link` is its web page, or empty; without
+    `below` nothing is said of replies in a thread below it, for it stands in one itself."""
     words = words_of(view.reader.locale)
     found = [b.header(view.title)]
     if b.cost(view.title) > b.HEADER_TEXT:
@@ -58,7 +60,7 @@ def card(view: Card, link: str = "") -> Message:
     if view.state == "open":
         found += _evidence(view.evidence, words)
     found += _discussion(view)
-    found.append(b.context(*_small_print(view, words)))
+    found.append(b.context(*_small_print(view, words, below)))
     found += _actions(view, link, words)
     return Message(_text(view, words), found)
 
@@ -78,10 +80,10 @@ def root(view: Card, thread: Thread, link: str = "") -> Message:
     """The first message of a conversation's thread."""
     words = words_of(view.reader.locale)
     found = [b.header(thread.title or view.title)]
-    if view.body and not thread.prompt:
+    if view.body and not thread.prompt and not thread.intro:
         found.append(markdown.block(view.body))
-    found.append(b.context(b.plain(words("slack.conversation_root"))))
-    if link and not thread.prompt:
+    found.append(b.context(b.plain(thread.intro or words("slack.conversation_root"))))
+    if link and not thread.prompt and not thread.intro:
         found.append(_link_row(words("slack.open_on_web"), link))
     title = words("slack.conversation", title=thread.title or view.title)
     return Message(_join([title]), found)
@@ -105,6 +107,20 @@ def turn(view: Card, thread: Thread, link: str = "") -> Message:
         found.append(b.context(*small))
     found += _actions(view, link, words)
     return Message(_join([prompt, hint]), found)
+
+
+def parked(sentence: str, waits: Sequence[tuple[str, str]], words: Words) -> Message:
+    """Why something that was said in a session's thread was not passed on: the titles of what has to be
+    answered first, each with where its card is, or ""."""
+    found, lines = [b.section(sentence)], [sentence]
+    for title, link in waits:
+        line = words("session.waits_for", title=b.cut(title, TITLE))
+        block = b.section(line)
+        if link:
+            block["accessory"] = b.button(words("slack.open"), LINK_ACTION, url=link)
+        found.append(block)
+        lines.append(line)
+    return Message(_join(lines), found)
 
 
 def _question(view: Card) -> list[b.Block]:
@@ -150,14 +166,14 @@ def _discussion(view: Card) -> list[b.Block]:
     return [b.section("\n".join(lines), DISCUSSION)]
 
 
-def _small_print(view: Card, words: Words) -> list[b.Block]:
+def _small_print(view: Card, words: Words, below: bool = True) -> list[b.Block]:
     found: list[b.Block] = []
     if view.progress and view.state == "open":
         found.append(b.plain(view.progress, 300))
     found += _deadline(view, words)
-    if view.state == "open" and choices.spoken(view) is not None:
+    if below and view.state == "open" and choices.spoken(view) is not None:
         found.append(b.plain(words("thread.answer_here"), 100))
-    elif any(action.id == "ask" for action in view.actions):
+    elif below and any(action.id == "ask" for action in view.actions):
         found.append(b.plain(words("thread.ask_here"), 100))
     reference = view.reference or view.interrupt_id[-8:]
     found.append(b.plain(words("slack.reference", reference=reference), 100))

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from adapters.slack.client import SlackFailed
+from adapters.slack.failures import SlackFailed
 from adapters.slack.installations import Installation, Installations
 
 _log = logging.getLogger(__name__)

@@ -51,7 +51,7 @@ class Talk:
         if address.startswith("@"):
             reminder = replace(reminder, accounts=())
         channel, thread = str(ref["channel"]), str(ref["ts"])
-        if wait := self._client.pace.post(
+        if wait := await self._client.pace.post(
             (f"remind:{reminder.card.interrupt_id}", thread), channel
         ):
             raise NotYet("waits for its turn in the thread", wait)
@@ -59,7 +59,7 @@ class Talk:
 
     async def _post(self, place: tuple[str, str], text: str, who: str) -> None:
         channel, thread = place
-        if wait := self._client.pace.post((who, thread), channel):
+        if wait := await self._client.pace.post((who, thread), channel):
             raise NotYet("waits for its turn in the thread", wait)
         message = Message(b.spoken(text, 3500), b.paragraphs(text, 2))
         await self._client.post(channel, message, thread)

@@ -12,6 +12,7 @@ from adapters.channel import Intake, Response
 from adapters.forms import read_values
 from adapters.languages.catalogue import Words, words_of
 from adapters.slack import choices, receive
+from adapters.slack.edits import Changed
 from adapters.slack.places import Places
 from adapters.slack.viewers import Viewers
 from adapters.views import Card, Receipt
@@ -47,7 +48,7 @@ class CardThreads:
         except StoreUnavailable:
             return Receipt(False, words_of("en")("receipt.try_again"), "sayso.unavailable")
 
-    async def changed(self, change: receive.Changed) -> str:
+    async def changed(self, change: Changed) -> str:
         """What to tell somebody who edited or deleted an answer that counts; "" for any other reply."""
         try:
             counted = await self._intake.counted("slack", change.reply)

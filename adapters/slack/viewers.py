@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from adapters.languages.catalogue import Words, closest, words_of
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.views import Person
 
 _KEPT: Final = 10_000
 _SECONDS: Final = 6 * 3600.0
 _AGAIN: Final = 60.0  # after Slack could not say
-_PATIENCE: Final = 1.0
+_SOON: Final = 5.0  # after it did not say in time
+_PATIENCE: Final = 0.5  # of the three seconds that Slack waits; twice as much goes to who they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,8 @@ class Viewers:
         self._known: OrderedDict[str, tuple[float, Viewer]] = OrderedDict()
 
     async def locale(self, user: str) -> str:
-        """The language to speak to them in. Never raises, and waits a second at the most."""
-        try:
-            viewer = await asyncio.wait_for(self.of(user), _PATIENCE)
-        except TimeoutError:
-            return self._default
-        return closest(viewer.locale) or self._default
+        """The language to speak to them in. Never raises, and waits half a second at the most."""
+        return closest((await self._soon(user)).locale) or self._default
 
     def known(self, user: str) -> Words:
         """The words for somebody as far as is known already: nothing is asked, for a click can't wait."""
@@ -59,15 +57,16 @@ class Viewers:
         return words_of(closest(known[1].locale if known else "") or self._default)
 
     async def words(self, user: str) -> Words:
-        """The words for somebody. Never raises, and waits a second at the most."""
+        """The words for somebody. Never raises, and waits half a second at the most."""
         return words_of(await self.locale(user))
+
+    async def name(self, user: str) -> str:
+        """What they are called, or "". Never raises, and waits half a second at the most."""
+        return (await self._soon(user)).name
 
     async def person(self, person: Person) -> Person:
         """The same person with their language and zone, for what is drawn for them alone."""
-        try:
-            viewer = await asyncio.wait_for(self.of(person.id.rpartition("/")[2]), _PATIENCE)
-        except TimeoutError:
-            return person
+        viewer = await self._soon(person.id.rpartition("/")[2])
         return replace(person, locale=viewer.locale, zone=viewer.zone)
 
     async def of(self, user: str) -> Viewer:
@@ -81,6 +80,17 @@ class Viewers:
             viewer, seconds = _viewer(answer.get("user")), _SECONDS
         except SlackFailed:
             viewer, seconds = known[1] if known else Viewer(), _AGAIN
+        return self._keep(user, viewer, seconds)
+
+    async def _soon(self, user: str) -> Viewer:
+        """The same in time. Whoever asks again at once does not wait again."""
+        try:
+            return await asyncio.wait_for(self.of(user), _PATIENCE)
+        except TimeoutError:
+            known = self._known.get(user)
+            return self._keep(user, known[1] if known else Viewer(), _SOON)
+
+    def _keep(self, user: str, viewer: Viewer, seconds: float) -> Viewer:
         self._known[user] = self._clock() + seconds, viewer
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)

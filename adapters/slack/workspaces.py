@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from adapters.channel import DeliveryFailed
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.dialogs import Dialogs
+from adapters.slack.failures import SlackFailed
 from adapters.slack.inbound import Inbound
 from adapters.slack.installations import Installation, Installations
 from adapters.slack.origin import candidates, split_address
@@ -41,6 +43,7 @@ class Workspace:
 
     client: SlackClient
     inbound: Inbound
+    dialogs: Dialogs
     outbound: Outbound
     presence: Presence | None = None
     installation: Installation | None = None

@@ -63,3 +63,24 @@ async def test_the_root_of_a_thread_that_was_posted_before_the_kill(
     assert own(slack, "Plan the trip") == [before]
     await slack.reply("C0OPS", before, "Lisbon", user="U0ADA")
     assert await agent.value(record) == "Lisbon"
+
+
+async def test_a_press_that_was_acknowledged_before_the_kill(
+    program: Make, slack: FakeSlack, session: aiohttp.ClientSession
+) -> None:
+    """Slack had not said yet who is in the group. The answer is on disk, and counts after the restart."""
+    made = await started(program, slack)
+    agent = Agent(made, session)
+    slack.space.groups["S0ONCALL"] = ["U0ADA"]
+    asked = approval(approverGroupRefs=["slack:S0ONCALL"])
+    record = await agent.ask(await agent.run(), asked, notify=None)
+    message = await slack.posted("C0OPS")
+    slack.faults["usergroups.users.list"] = Fault(wait=asyncio.Event())
+    answer = await slack.click(message, "sayso.accept", user="U0ADA")
+    assert answer.status == 200
+    assert answer.seconds < 3
+    assert (await agent.look(record))["status"] == "open"
+    await made.restart()
+    slack.target = made.url
+    assert (await agent.value(record))["action"] == "accept"
+    await slack.until(lambda: "Approved by Ada" in message.shown(), "the outcome")

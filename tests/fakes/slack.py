@@ -214,6 +214,20 @@ class FakeSlack:
         named["type"] = "app_mention"
         return await self.emit(named), await self.emit(event)
 
+    async def edit(self, message: Message, text: str) -> Sent:
+        """Change what somebody wrote."""
+        before = payloads.written(self.space, message)
+        message.text = html.escape(text, quote=False)
+        edited = {"user": message.user, "ts": self.space.clock.ts()}
+        after = payloads.written(self.space, message) | {"edited": edited}
+        return await self.emit(payloads.message_changed(self.space, message, before, after))
+
+    async def delete(self, message: Message) -> Sent:
+        """Take back what somebody wrote."""
+        del self.messages[(message.channel, message.ts)]
+        before = payloads.written(self.space, message)
+        return await self.emit(payloads.message_changed(self.space, message, before, None))
+
     async def emit(self, event: dict[str, Any]) -> Sent:
         """Send any event in its envelope."""
         await self.send("events_api", payloads.event_callback(self.space, event))

@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.fakes import slack_payloads as payloads
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_echo import message_of, view_of
 from tests.fakes.slack_state import Message, View
 from tests.fakes.slack_transport import Answer
 
@@ -27,7 +28,7 @@ async def open_home(slack: FakeSlack, user: str = "U0ADA", *, shown: int = 1) ->
     }
     known = slack.space.home.get(user)
     if known is not None:
-        event["view"] = slack.space.echo_view(known)
+        event["view"] = view_of(slack.space, known)
     sent = await slack.emit(event)
     assert sent.answer.status == 200
     return await published(slack, user, (known.edits if known else 0) + shown)
@@ -77,7 +78,7 @@ async def _pressed(
         **body,
         "container": {"type": "view", "view_id": view.id},
         "trigger_id": slack.space.trigger(user),
-        "view": slack.space.echo_view(view),
+        "view": view_of(slack.space, view),
         "actions": [action],
     }
     return await slack.send("interactive", payload)
@@ -132,7 +133,7 @@ async def message_shortcut(
         "trigger_id": slack.space.trigger(user),
         "action_ts": slack.space.clock.ts(),
         "message_ts": message.ts,
-        "message": slack.space.echo(message),
+        "message": message_of(slack.space, message),
         "channel": {"id": message.channel, "name": "ops"},
         "response_url": slack.server.response_url(user),
     }
@@ -141,7 +142,7 @@ async def message_shortcut(
 
 async def edit(slack: FakeSlack, message: Message, text: str) -> Answer:
     """Its author edits a message."""
-    before = slack.space.echo(message) | {"user": message.user}
+    before = message_of(slack.space, message) | {"user": message.user}
     for name in ("bot_id", "app_id"):
         before.pop(name)
     message.text = text
@@ -156,7 +157,7 @@ async def edit(slack: FakeSlack, message: Message, text: str) -> Answer:
 
 async def delete(slack: FakeSlack, message: Message) -> Answer:
     """Its author deletes a message."""
-    before = slack.space.echo(message) | {"user": message.user}
+    before = message_of(slack.space, message) | {"user": message.user}
     for name in ("bot_id", "app_id"):
         before.pop(name)
     del slack.messages[(message.channel, message.ts)]

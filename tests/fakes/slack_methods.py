@@ -17,6 +17,7 @@ from tests.fakes.slack_blocks import (
     message_text_length,
     view_bytes,
 )
+from tests.fakes.slack_echo import message_of, metadata_of, view_of
 from tests.fakes.slack_state import (
     TRIGGER_SECONDS,
     Clock,
@@ -25,7 +26,6 @@ from tests.fakes.slack_state import (
     Trigger,
     View,
     new_hash,
-    stored,
 )
 
 
@@ -115,9 +115,9 @@ class Workspace:
         ts = self.clock.ts()
         blocks = copy.deepcopy(args.get("blocks") or [])
         message = Message(channel, ts, args.get("text") or "", blocks, self.bot_user, thread)
-        message.metadata = _metadata(args.get("metadata"))
+        message.metadata = metadata_of(args.get("metadata"))
         self.messages[(channel, ts)] = message
-        return {"channel": channel, "ts": ts, "message": self.echo(message)}
+        return {"channel": channel, "ts": ts, "message": message_of(self, message)}
 
     def chat_update(self, args: dict[str, Any]) -> dict[str, Any]:
         channel, ts = args.get("channel"), args.get("ts")
@@ -136,9 +136,23 @@ class Workspace:
         if "blocks" in args or "text" in args:  # a text alone deletes the blocks
             message.blocks = copy.deepcopy(args.get("blocks") or [])
         if "metadata" in args:  # kept unless it is sent
-            message.metadata = _metadata(args["metadata"])
+            message.metadata = metadata_of(args["metadata"])
         message.edits += 1
-        return {"channel": channel, "ts": ts, "text": message.text, "message": self.echo(message)}
+        return {
+            "channel": channel,
+            "ts": ts,
+            "text": message.text,
+            "message": message_of(self, message),
+        }
+
+    def chat_getPermalink(self, args: dict[str, Any]) -> dict[str, Any]:
+        channel, ts = str(args.get("channel")), str(args.get("message_ts"))
+        if (channel, ts) not in self.messages:
+            raise SlackError("message_not_found")
+        place = f"https://example.slack.com/archives/{channel}/p{ts.replace('.', '')}"
+        thread = self.messages[(channel, ts)].thread_ts
+        more = f"?thread_ts={thread}&cid={channel}" if thread else ""
+        return {"channel": channel, "permalink": place + more}
 
     def chat_postEphemeral(self, args: dict[str, Any]) -> dict[str, Any]:
         channel = self.resolve(args.get("channel"))
@@ -178,7 +192,7 @@ class Workspace:
         start, limit = int(args.get("cursor") or 0), int(args.get("limit", 100))
         shown = []
         for message in found[start : start + limit]:
-            one = self.echo(message)
+            one = message_of(self, message)
             if message.metadata and args.get("include_all_metadata"):
                 one["metadata"] = copy.deepcopy(message.metadata)
             shown.append(one)
@@ -211,7 +225,7 @@ class Workspace:
         view_id = f"V{secrets.token_hex(5).upper()}"
         opened = View(view_id, copy.deepcopy(args["view"]), trigger.user, new_hash())
         self.views[view_id] = opened
-        return {"view": self.echo_view(opened)}
+        return {"view": view_of(self, opened)}
 
     def views_push(self, args: dict[str, Any]) -> dict[str, Any]:
         open_now = [one for one in self.views.values() if one.is_open]
@@ -227,7 +241,7 @@ class Workspace:
             raise SlackError("hash_conflict")
         self._check_view(args.get("view"))
         self.replace_view(view, args["view"])
-        return {"view": self.echo_view(view)}
+        return {"view": view_of(self, view)}
 
     def views_publish(self, args: dict[str, Any]) -> dict[str, Any]:
         if args.get("user_id") not in self.users:
@@ -243,7 +257,7 @@ class Workspace:
             raise SlackError("hash_conflict")
         self.replace_view(known, args["view"])
         known.edits += 1
-        return {"view": self.echo_view(known)}
+        return {"view": view_of(self, known)}
 
     # -- what they share ----------------------------------------------------------------------
 
@@ -278,50 +292,3 @@ class Workspace:
             raise SlackError("invalid_arguments", *problems)
         if view_bytes(view) > VIEW_BYTES:
             raise SlackError("view_too_large")
-
-    def echo(self, message: Message) -> dict[str, Any]:
-        """A message as payloads and answers carry it."""
-        found = {
-            "type": "message",
-            "user": message.user,
-            "bot_id": self.bot_id,
-            "app_id": self.app_id,
-            "team": self.team,
-            "ts": message.ts,
-            "text": message.text,
-            "blocks": stored(message.blocks),
-        }
-        return found | ({"thread_ts": message.thread_ts} if message.thread_ts else {})
-
-    def echo_view(self, view: View) -> dict[str, Any]:
-        """A view as payloads and answers carry it."""
-        return {
-            "id": view.id,
-            "team_id": self.team,
-            "private_metadata": "",
-            "callback_id": "",
-            **stored(view.view),
-            "state": {"values": {}},
-            "hash": view.hash,
-            "clear_on_close": False,
-            "notify_on_close": False,
-            "root_view_id": view.id,
-            "previous_view_id": None,
-            "app_id": self.app_id,
-            "app_installed_team_id": self.team,
-            "external_id": "",
-            "bot_id": self.bot_id,
-        }
-
-
-def _metadata(given: Any) -> dict[str, Any]:
-    """What may be kept with a message: a type and flat values."""
-    if given in (None, {}):
-        return {}
-    right = isinstance(given, dict) and given.keys() == {"event_type", "event_payload"}
-    if not right or not isinstance(given["event_type"], str):
-        raise SlackError("invalid_metadata_format")
-    payload = given["event_payload"]
-    if not isinstance(payload, dict) or any(isinstance(v, dict | list) for v in payload.values()):
-        raise SlackError("invalid_metadata_schema")
-    return copy.deepcopy(given)

@@ -6,6 +6,7 @@ import secrets
 import time
 from typing import Any
 
+from tests.fakes.slack_echo import message_of, view_of
 from tests.fakes.slack_methods import Workspace
 from tests.fakes.slack_state import Message, View
 
@@ -61,7 +62,7 @@ def block_actions(
         },
         "trigger_id": trigger_id,
         "channel": {"id": message.channel, "name": "ops"},
-        "message": space.echo(message),
+        "message": message_of(space, message),
         "state": {"values": {}},
         "response_url": response_url,
         "actions": [action],
@@ -75,7 +76,7 @@ def view_submission(
     return {
         **interactive(space, "view_submission", user, team),
         "trigger_id": space.trigger(user),
-        "view": {**space.echo_view(view), "state": {"values": state}},
+        "view": {**view_of(space, view), "state": {"values": state}},
         "response_urls": [],
     }
 
@@ -90,14 +91,14 @@ def block_suggestion(
         "block_id": block["block_id"],
         "value": typed,
         "container": {"type": "view", "view_id": view.id},
-        "view": space.echo_view(view),
+        "view": view_of(space, view),
     }
 
 
 def view_closed(space: Workspace, view: View, *, user: str) -> dict[str, Any]:
     """A modal that was closed without sending."""
     body = interactive(space, "view_closed", user, "")
-    return {**body, "view": space.echo_view(view), "is_cleared": True}
+    return {**body, "view": view_of(space, view), "is_cleared": True}
 
 
 def event_callback(space: Workspace, event: dict[str, Any]) -> dict[str, Any]:
@@ -141,4 +142,36 @@ def message_event(
         "team": space.team,
         "blocks": [],
         **thread,
+    }
+
+
+def written(space: Workspace, message: Message) -> dict[str, Any]:
+    """A person's message inside another event."""
+    found = {
+        "type": "message",
+        "user": message.user,
+        "team": space.team,
+        "ts": message.ts,
+        "text": message.text,
+        "blocks": [],
+    }
+    return found | ({"thread_ts": message.thread_ts} if message.thread_ts else {})
+
+
+def message_changed(
+    space: Workspace, message: Message, before: dict[str, Any], after: dict[str, Any] | None
+) -> dict[str, Any]:
+    """A message was edited, or deleted (`after` is None)."""
+    ts = space.clock.ts()
+    what = {"deleted_ts": message.ts} if after is None else {"message": after}
+    return {
+        "type": "message",
+        "subtype": "message_deleted" if after is None else "message_changed",
+        "hidden": True,
+        "channel": message.channel,
+        "channel_type": "im" if message.channel.startswith("D") else "channel",
+        "ts": ts,
+        "event_ts": ts,
+        "previous_message": before,
+        **what,
     }

@@ -21,6 +21,7 @@ METHODS = {
     "auth.test",
     "chat.postMessage",
     "chat.update",
+    "chat.getPermalink",
     "chat.postEphemeral",
     "conversations.history",
     "conversations.list",

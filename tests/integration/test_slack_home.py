@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from adapters.slack.listing import ON_A_PAGE
+from schemas.ids import path_segment
 from tests.fakes import slack_home
+from tests.integration.conftest import approval
 from tests.integration.slack_office import ALL, Office, Start, office
 
 
@@ -126,3 +129,25 @@ async def test_an_older_list_does_not_cover_a_newer_one(world: Office) -> None:
     await slack.refresh_inboxes()  # and it is not forgotten that something changed
     assert "Later" in home.shown()
     assert (await world.record(interrupt))["status"] == "open"
+
+
+async def test_a_workspace_lists_the_requests_of_its_own_tenant(start: Start) -> None:
+    """In the Home tab, by `/sayso`, and by the name of a request; those of others do not exist there."""
+    async with office(start, "http", slack={"tenants": {"T0TEAM": "other"}}) as world:
+        await world.approval("main", title="Of acme", approversList=["ada"])
+        theirs = replace(world.api, key="alien-key-123456789")
+        run = await theirs.run()
+        payload = approval("k", title="Of other", approversList=["ada"])
+        record = await theirs.ask(run, payload)
+        home = await slack_home.open_home(world.slack)
+        await world.slack.until(lambda: "Of other" in home.shown(), "the list")
+        assert "Waiting for you (1)" in home.shown()
+        assert "Of acme" not in home.shown()
+        found = await slack_home.command(world.slack, f"show {record['interruptId']}")
+        assert "Of other" in str(found.body)
+        await slack_home.press(world.slack, home, "Review")
+        view = await world.slack.opened()
+        assert (await world.slack.submit(view, {"Your decision": "Approve"})).closed
+        path = f"/host/sayso/interrupts/{path_segment(record['interruptId'])}"
+        _, found_now, _ = await theirs.call("GET", path)
+        assert found_now["outcome"]["by"] == "ada"

@@ -69,7 +69,7 @@ async def reach(tmp_path: Path) -> AsyncIterator[Reach]:
         )
 
         def make(chosen: SlackSettings, team: str) -> Workspace:
-            return Workspace(SlackClient(chosen), NONE, NONE)
+            return Workspace(SlackClient(chosen), NONE, NONE, NONE)
 
         workspaces = Workspaces(settings, make, installations)
         await workspaces.start()
@@ -237,7 +237,7 @@ async def test_what_one_gateway_installs_the_others_know_at_once_and_forget_soon
     )
 
     def make(chosen: SlackSettings, team: str) -> Workspace:
-        return Workspace(SlackClient(chosen), NONE, NONE)
+        return Workspace(SlackClient(chosen), NONE, NONE, NONE)
 
     second = Workspaces(settings, make, reach.installations)
     await second.start()
@@ -277,7 +277,7 @@ async def test_a_workspace_that_was_not_there_a_moment_ago_is_found_when_it_is(
 
 
 async def _refused(workspace: Workspace) -> Any:
-    from adapters.slack.client import SlackFailed
+    from adapters.slack.failures import SlackFailed
 
     with pytest.raises(SlackFailed) as failed:
         await workspace.client.look("team.info", {})

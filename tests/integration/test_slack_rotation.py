@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.slack.install import Exchange
 from adapters.slack.installations import KIND, Installation, Installations, granted
 from adapters.slack.rotation import AHEAD_MS, LEASE_KIND, Rotation

@@ -173,6 +173,34 @@ def test_ten_thousand_cards_over_fifty_channels_are_asked_for_few_times_each() -
     assert max(updates) - 1000.0 <= 500 / 0.75 * 1.05
 
 
+def test_what_others_have_used_up_waits_and_keeps_its_place() -> None:
+    pace, clock = made()
+    assert pace.post(("first", "a"), "C1") == 0
+    assert pace.post_taken(("first", "a"), "C1", 2.0, 0.0) == pytest.approx(2.0)
+    assert pace.post(("second", "a"), "C1") > 2.0  # behind it
+    assert pace.post(("other", "b"), "C2") == 0  # the workspace had room
+    clock.now += 2.0
+    assert pace.post(("first", "a"), "C1") == 0
+    assert pace.post(("second", "a"), "C1") > 0
+
+
+def test_an_update_that_others_have_used_up_is_no_update_of_its_card() -> None:
+    pace, clock = made()
+    assert pace.update(("card", "a"), urgent=False) == 0
+    assert pace.update_taken(("card", "a"), 1.0, urgent=False) == pytest.approx(1.0)
+    clock.now += 1.0  # and not the two seconds between two that were seen
+    assert pace.update(("card", "a"), urgent=False) == 0
+
+
+def test_a_channel_that_others_have_used_up_is_not_one_that_slack_refused() -> None:
+    """Two that Slack refuses mean that the workspace has had too many; one of each does not."""
+    pace, _ = made()
+    assert pace.post(("a", "a"), "C1") == 0
+    pace.post_taken(("a", "a"), "C1", 20.0, 0.0)
+    pace.post_limited("C2", 20.0)
+    assert pace.post(("c", "c"), "C3") == 0
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

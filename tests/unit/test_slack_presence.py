@@ -13,8 +13,8 @@ from adapters.inbox import Listing
 from adapters.languages.catalogue import ENGLISH, locales, words_of
 from adapters.slack import changes, choices, commands, entries, listing, manifest, modal, review
 from adapters.slack.commands import Command
+from adapters.slack.edits import changed_reply
 from adapters.slack.modal import Binding
-from adapters.slack.receive import changed_reply
 from adapters.views import Action, Card, Choice, Fact, Field, Form
 from host.decisions.inbox import by_urgency, took_part, waits_for
 from host.decisions.state import Interrupt, Policy, Principal, Vote
