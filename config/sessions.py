@@ -13,12 +13,14 @@ class SessionAgent(Section):
     """An agent: where its worker is, and who answers its interrupts.
 
     `secret` signs what the worker is sent. `notify` (`channel:address`) is told of every interrupt;
-    `approvers` and `approver_groups` restrict who may answer.
+    `approvers` and `approver_groups` restrict who may answer. `thread` (`channel:address`) is where each of
+    its sessions has a thread of its own, unless the program that begins one names another place.
     """
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s#]+$", max_length=2048)]
     secret: SecretStr | None = None
     notify: Annotated[tuple[str, ...], Field(max_length=50)] | None = None
+    thread: Annotated[str, Field(max_length=512)] = ""
     approvers: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     approver_groups: Annotated[tuple[str, ...], Field(max_length=100)] = ()
 

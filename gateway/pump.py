@@ -23,15 +23,16 @@ from typing import Any
 
 import structlog
 
-from adapters.cards import card_of, thread_of
 from adapters.channel import Channel, Delivery, DeliveryFailed, NotYet, Ref
 from adapters.views import Person
 from gateway.holding import Holding
 from gateway.links import AnswerLinks
 from gateway.people import People
+from gateway.subjects import Subject, Subjects
 from gateway.watch import Watch
 from host.coordination.port import Coordination
-from host.decisions.state import Interrupt
+from host.decisions.session_thread import session_run
+from host.decisions.state import SOMEBODY, Interrupt
 from host.host import Host
 from host.store.port import Message
 from host.store.records import StoreUnavailable
@@ -66,10 +67,10 @@ class Pump:
     ) -> None:
         self._host = host
         self._channels = channels
-        self._people = people
         self._links = links
         self._coordination = coordination
         self._watch = watch
+        self._subjects = Subjects(host, people)
         self._holding = Holding(host.store.deliveries, secrets.token_hex(8), host.clock)
         self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_SLOTS))
         self._lanes: dict[Lane, deque[Message]] = {}
@@ -146,14 +147,14 @@ class Pump:
     async def _send(self, message: Message) -> None:
         interrupt = await self._host.store.log.interrupt(message.interrupt_id)
         channel = self._channels.get(message.channel)
-        if interrupt is None or channel is None:
+        if channel is None:
             reason = f"no channel {message.channel!r} is set up here"
             await self._failed(message, DeliveryFailed(reason, permanent=True), interrupt)
             return
         try:
             with self._watch.delivering(message.channel, interrupt):
                 async with asyncio.timeout(_SEND_SECONDS):
-                    await self._show(channel, message, interrupt)
+                    await self._show(channel, message, await self._subject(message, interrupt))
         except NotYet as wait:
             await self._put_off(message, wait.seconds)
         except DeliveryFailed as failure:
@@ -174,17 +175,18 @@ class Pump:
         await self._host.store.deliveries.postpone(message, now + round(1000 * seconds), now)
         self._soonest = min(self._soonest, loop.time() + seconds)
 
-    async def _show(self, channel: Channel, message: Message, interrupt: Interrupt) -> None:
-        store = self._host.store.deliveries
-        tenant = interrupt.tenant
-        reader = self._people.reader(Person(message.channel, message.address))
-        thread = None
-        if message.thread:
-            conversation = await self._host.store.log.conversation(tenant, message.thread)
-            thread = thread_of(interrupt, conversation.title if conversation else "", reader)
+    async def _subject(self, message: Message, interrupt: Interrupt | None) -> Subject:
+        found = await self._subjects.of(message, interrupt)
+        if found is None:  # a post may be claimed before its commit is seen here
+            gone = session_run(message.thread) is None
+            raise DeliveryFailed("what it shows is not there", permanent=gone)
+        return found
+
+    async def _show(self, channel: Channel, message: Message, subject: Subject) -> None:
+        store, thread = self._host.store.deliveries, subject.thread
         delivery = Delivery(
             address=message.address,
-            card=card_of(interrupt, self._people.names(), reader=reader),
+            card=subject.card,
             ref=message.ref,
             thread=thread,
             link=await self._link(message),
@@ -194,6 +196,7 @@ class Pump:
         if thread is None:
             shown = await channel.show(delivery)
         else:
+            tenant = message.interrupt_id.partition("/")[0]
             place = (tenant, message.thread, message.channel, message.address)
             async with self._coordination.lock("thread:" + "\0".join(place), ttl=30.0, wait=20.0):
                 root = await store.thread(*place)
@@ -208,9 +211,9 @@ class Pump:
                     if opened is not None and root is None:
                         await store.put_thread(*place, opened)
         now = self._host.clock()
-        kept = await self._record(replace(message, wanted=interrupt.version), shown.ref, now)
+        kept = await self._record(replace(message, wanted=subject.version), shown.ref, now)
         if kept:
-            self._watch.shown(message.channel, interrupt, now)
+            self._watch.shown(message.channel, subject.interrupt, now)
         else:
             log.warning("a newer claim exists", interrupt=message.interrupt_id)
         self._host.waiters.wake("messages")
@@ -232,7 +235,7 @@ class Pump:
         if message.channel == "email":
             person = Person("email", message.address)
         elif message.channel == "web":
-            person = Person("web", message.address or "anyone", "somebody with the link")
+            person = Person("web", message.address or "anyone", SOMEBODY)
         else:
             return ""
         return await self._links.make(message.interrupt_id, person)
@@ -246,7 +249,9 @@ class Pump:
             backoff = min(2.0**message.attempts, 300.0) * (0.75 + random.random() / 2)  # noqa: S311
             retry_at = now + round(1000 * (failure.retry_after or backoff))
         elif interrupt is not None and interrupt.status == "open":
-            await self._fall_back(message, now)  # before it is dead: a crash here repeats this
+            await self._fall_back(
+                message, interrupt, now
+            )  # before it is dead: a crash here repeats this
         await self._host.store.deliveries.failed(message, failure.reason, retry_at, now)
         if retry_at is None:
             self._watch.metrics.delivered(message.channel, "dead")
@@ -261,14 +266,15 @@ class Pump:
             attempts=message.attempts + 1,
         )
 
-    async def _fall_back(self, message: Message, now: int) -> None:
-        """Send the question to the next fallback address, if this was the last one that it had."""
+    async def _fall_back(self, message: Message, interrupt: Interrupt, now: int) -> None:
+        """Send the question to the next fallback address, if this was the last one that it had: those of
+        the request first, and then those of everybody."""
         store = self._host.store.deliveries
         lost = (message.channel, message.address)
         statuses = await store.of(message.interrupt_id)
         if any(s.state != "dead" and (s.channel, s.address) != lost for s in statuses):
             return
-        for place in self._fallback:
+        for place in (*interrupt.fallback, *self._fallback):
             channel, _, address = place.partition(":")
             if channel in self._channels and await store.add(message, channel, address, now):
                 log.warning("the question moves on", interrupt=message.interrupt_id, to=place)

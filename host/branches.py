@@ -7,15 +7,20 @@ Every operation is one decision and one commit, as in `host.host`. The rules are
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from host import contracts, ids
-from host.decisions import session_answers, session_delivery, session_inputs, session_resume
-from host.decisions.request import start_run
+from host.decisions import (
+    session_answers,
+    session_delivery,
+    session_inputs,
+    session_resume,
+    session_thread,
+)
 from host.decisions.session import WORKFLOW, Decision, Level, Session
+from host.decisions.session_begin import Beginning, begun, new_run
 from host.decisions.session_inputs import Accepted
 from host.decisions.session_moves import AskOf, Moves, Rules
 from host.decisions.state import Principal, Run, State
@@ -27,16 +32,6 @@ from schemas.errors import Refusal
 TOPIC: Final = "sessions"
 """What is woken when a session has something for its worker."""
 _READS: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """What a session starts with when its first input comes. `owner` is `{id, metadata?}`."""
-
-    agent_id: str
-    owner: dict[str, Any]
-    ancestry: tuple[str, ...] = ()
-    parent_call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +92,7 @@ class Branches:
 
         def move(moves: Moves) -> None:
             if moves.state.session is None:
-                _open(moves, session_id, begin, self._several)
+                begun(moves, session_id, begin, self._several)
             session_inputs.check_owner(moves.session, caller.level, caller.identity)
             if moves.session.agent_id != begin.agent_id:
                 raise Refusal("forbidden", "This session belongs to another agent.")
@@ -105,6 +100,18 @@ class Branches:
             done[:] = [known if known is not None else act(moves)]
 
         await self._change(caller, session_id, move, begin=begin)
+        return done[0]
+
+    async def spoken(self, run_id: str, turn: str, act: Callable[[Moves], Accepted]) -> Accepted:
+        """Something was said in the session's thread, once for each `turn`. `act` is one of
+        `session_thread`, with its arguments. Raises what it raises; `Refusal` (`not_found`)."""
+        done: list[Accepted] = []
+
+        def move(moves: Moves) -> None:
+            known = session_inputs.known_turn(moves.session, turn)
+            done[:] = [known if known is not None else act(moves)]
+
+        await self._change_run(run_id, move)
         return done[0]
 
     async def park(
@@ -223,7 +230,11 @@ class Branches:
         begin: Beginning | None = None,
     ) -> str:
         run_id = run_id_of(caller.principal.tenant, session_id)
-        fresh = _new_run(run_id, caller, begin, self._host.clock()) if begin is not None else None
+        fresh = (
+            new_run(run_id, caller.principal.tenant, begin, self._host.clock())
+            if begin is not None
+            else None
+        )
         after = await self._change_run(run_id, move, fresh)
         return (after.turn or "") if after is not None else ""
 
@@ -240,11 +251,14 @@ class Branches:
         def decide(state: State, now: int) -> Decided:
             moves = Moves(state, self.rules(state.run, now))
             move(moves)
+            session_thread.tell(moves)
             return Decided(state, moves.events)
 
         after = await self._host.journal.change(run_id, load, decide)
         if after.run.wake_at is not None:
             self._host.waiters.wake(TOPIC)
+        if after.session is not None and after.session.thread:
+            self._host.waiters.wake("messages")
         return after.session
 
     async def _read(self, run_id: str, fresh: Run | None) -> State:
@@ -257,31 +271,3 @@ class Branches:
         reads = (self._host.store.log.interrupt(p.host_id) for p in pauses)
         found = await asyncio.gather(*reads)
         return State(run, tuple(i for i in found if i is not None), (), session)
-
-
-def _new_run(run_id: str, caller: Caller, begin: Beginning, now: int) -> Run:
-    # A run's subject is never personal data, and whoever owns a session may be named by an address.
-    name = hashlib.sha256(str(begin.owner.get("id", "")).encode()).hexdigest()[:24]
-    subject = {
-        "issuer": "urn:sayso:session",
-        "subjectId": name,
-        "tenant": caller.principal.tenant,
-        "lane": "api-key",
-        "kind": "user",
-    }
-    owner = {"tenant": caller.principal.tenant, "subject": subject}
-    return Run(run_id=run_id, workflow_id=WORKFLOW, created_at=now, owner=owner)
-
-
-def _open(moves: Moves, session_id: str, begin: Beginning, several: bool) -> None:
-    moves.extend(start_run(moves.state.run, None))
-    moves.add(
-        "session-started",
-        sessionId=session_id,
-        agentId=begin.agent_id,
-        owner=begin.owner,
-        several=several,
-        ancestry=list(begin.ancestry) or None,
-        parentCall=begin.parent_call or None,
-    )
-    moves.queue({"type": "session.start"}, None)

@@ -22,7 +22,8 @@ Milliseconds = Annotated[int, Field(ge=0)]
 
 class SessionStarted(Exact):
     """`sayso.session-started`: this run is a session. `several`: more than one interrupt may park a
-    branch. A child session names its ancestors and the call of its parent."""
+    branch. A child session names its ancestors and the call of its parent. `thread` is the place
+    (`channel:address`) where it has a thread."""
 
     session_id: Id
     agent_id: Name
@@ -30,6 +31,7 @@ class SessionStarted(Exact):
     several: bool
     ancestry: list[Id] | None = None
     parent_call: Id | None = None
+    thread: Annotated[str, Field(min_length=1, max_length=512)] | None = None
 
 
 class SessionDone(Exact):
@@ -201,6 +203,18 @@ class ErrandDone(Exact):
     id: Id
 
 
+class ThreadTold(Exact):
+    """`sayso.thread-told`: the next entry of the session's thread. `id` names the post; what was `heard` in
+    the thread has none. `left` and `waits` are interrupts on the branch that was left, and on this one."""
+
+    kind: Literal["message", "heard", "card", "branch"]
+    id: BoundId | None = None
+    message_id: Id | None = None
+    head_id: Id | None = None
+    left: list[BoundId] | None = None
+    waits: list[BoundId] | None = None
+
+
 SESSION_EVENTS: Final[dict[str, type[Exact]]] = {
     "sayso.session-started": SessionStarted,
     "sayso.session-done": SessionDone,
@@ -224,4 +238,5 @@ SESSION_EVENTS: Final[dict[str, type[Exact]]] = {
     "sayso.worker-state": WorkerState,
     "sayso.errand-asked": ErrandAsked,
     "sayso.errand-done": ErrandDone,
+    "sayso.thread-told": ThreadTold,
 }

@@ -47,8 +47,6 @@ class ClientContext(Kept):
 
 
 class Identity(Open):
-    """Who owns a session."""
-
     id: Id
     metadata: dict[str, str] | None = None
 
@@ -146,10 +144,11 @@ Settle = Annotated[ToolResult | ToolError | ModelResult | ModelError, Field(disc
 
 
 class InputBody(Open):
-    """Body of `POST /api/client/sessions/input`."""
+    """Body of `POST /api/client/sessions/input`. `thread` is ours: where a new session has one."""
 
     session_id: Id | None = None
     input: ClientInput
+    thread: Annotated[str, StringConstraints(max_length=512)] | None = None
 
 
 class RaiseBody(Open):
@@ -161,7 +160,7 @@ class RaiseBody(Open):
 
 
 class SubmitBody(Open):
-    """Body of `POST /api/machine/sessions/submit`."""
+    """Body of `POST /api/machine/sessions/submit`. `thread` as in `InputBody`."""
 
     agent_id: Id
     identity: Identity
@@ -169,6 +168,7 @@ class SubmitBody(Open):
     turn_id: Id | None = None
     payload: ClientPayload
     queue: bool = False
+    thread: Annotated[str, StringConstraints(max_length=512)] | None = None
 
 
 class TokenBody(Open):

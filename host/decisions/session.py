@@ -101,8 +101,26 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """One entry of a session's thread, in the order of the thread.
+
+    `message`: a message of the tree is posted; `heard`: it was said in the thread itself, and stands there;
+    `card`: an interrupt is asked there; `branch`: the head moved to another branch. `id` names the post
+    (an interrupt's own for `card`, "" for `heard`). `left` and `waits` are interrupts that people see: those
+    that the head went away from, and those that park where it is now.
+    """
+
+    kind: Literal["message", "heard", "card", "branch"]
+    id: str = ""
+    message: str | None = None
+    head: str | None = None
+    left: tuple[str, ...] = ()
+    waits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
-    """A session as its log has it."""
+    """A session as its log has it. `thread` (`channel:address`) is where it has a thread, or ""."""
 
     session_id: str
     agent_id: str
@@ -123,6 +141,8 @@ class Session:
     status: Literal["idle", "done", "cancelled"] = "idle"
     state: Json = None
     agent: dict[str, Any] | None = None
+    thread: str = ""
+    told: tuple[Told, ...] = ()
 
     def pause(self, interrupt_id: str) -> Pause | None:
         """The open interrupt of this id."""

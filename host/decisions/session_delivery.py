@@ -146,13 +146,16 @@ def proposed(session: Session, decision: Decision) -> dict[str, Any]:
 
 
 def _call_model(session: Session, decision: Decision) -> list[dict[str, Any]]:
-    """Ask the model again, once every tool has ended."""
+    """Ask the model again, once every tool of this branch has ended."""
     kinds = ("tool.finished", "sub_agent.finished")
     open_ones = any(
         c.kind != "llm_call" and on_path(session, c.anchor, session.head) for c in session.calls
     )
     more = any(
-        d.id != decision.id and d.until is None and d.trigger["type"] in kinds
+        d.id != decision.id
+        and d.until is None
+        and d.trigger["type"] in kinds
+        and on_path(session, d.anchor, session.head)
         for d in session.decisions
     )
     return [] if open_ones or more else [{"type": "llm.call"}]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from host.decisions.session import Call, Decision, Errand, Node, Pause, Session, Waiting
+from host.decisions.session import Call, Decision, Errand, Node, Pause, Session, Told, Waiting
 from host.decisions.session_capture import whole
 from host.decisions.state import NewEvent
 
@@ -34,6 +34,7 @@ def _started(payload: Payload) -> Session:
         several=payload["several"],
         ancestry=tuple(payload.get("ancestry", ())),
         parent_call=payload.get("parentCall", ""),
+        thread=payload.get("thread", ""),
     )
 
 
@@ -177,6 +178,18 @@ def _errand_done(session: Session, payload: Payload) -> Session:
     return replace(session, errands=tuple(e for e in session.errands if e.id != payload["id"]))
 
 
+def _told(session: Session, payload: Payload) -> Session:
+    told = Told(
+        kind=payload["kind"],
+        id=payload.get("id", ""),
+        message=payload.get("messageId"),
+        head=payload.get("headId"),
+        left=tuple(payload.get("left", ())),
+        waits=tuple(payload.get("waits", ())),
+    )
+    return replace(session, told=(*session.told, told))
+
+
 _ENDED: Final[dict[str, Any]] = {
     "run.cancelled": "cancelled",
     "run.failed": "cancelled",
@@ -204,4 +217,5 @@ _STEPS: Final[dict[str, Callable[[Session, Payload], Session]]] = {
     "sayso.worker-state": _worker_state,
     "sayso.errand-asked": _errand,
     "sayso.errand-done": _errand_done,
+    "sayso.thread-told": _told,
 }

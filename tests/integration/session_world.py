@@ -159,3 +159,11 @@ async def served(start: Start, worker: Worker) -> Api:
 @pytest.fixture
 async def client(served: Api) -> Client:
     return await client_of(served)
+
+
+async def asked(client: Client) -> str:
+    """The session waits for an answer. The interrupt's id."""
+    status, answer = await client.say("bob@example.com", turn_id="turn-1")
+    assert (status, answer["queued"]) == (202, False)
+    session = await client.interrupted()
+    return str(session["interrupts"][0]["interrupt_id"])

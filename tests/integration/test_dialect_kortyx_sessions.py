@@ -392,3 +392,24 @@ async def test_26_runs_call_each_other_so_deep_and_no_deeper(start: Any) -> None
     status, found, _ = await api.call("POST", "/runs", body)
     assert (status, found["error"]) == (400, "validation_error")
     assert "16 deep" in found["message"]
+
+
+async def test_taking_questions_back_needs_the_scope_for_it(client: Client) -> None:
+    scopes = ["runs:create", "runs:read", "approvals:respond"]
+    _, made, _ = await client.api.call(
+        "POST", "/host/sayso/api-keys", {"name": "desk", "scopes": scopes}
+    )
+    chunks = await client.chat(workflowId="ask")
+    point, asked = only(chunks, "checkpoint"), only(chunks, "interrupt")
+    resume = {**handle(asked), "cancel": True}
+    message = {"role": "user", "content": "no", "metadata": {"resume": resume}}
+    named = {"token": asked["resumeToken"], "requestId": asked["requestId"]}
+    named |= {"sessionId": "s1", "runId": asked["runId"]}
+    for path, body in (
+        ("chat", {"sessionId": "s1", "messages": [message]}),
+        ("resume", {"handle": named, "response": {"type": "cancel"}}),
+        ("checkpoints", {"action": "rollback", "checkpointId": point["id"], "sessionId": "s1"}),
+    ):
+        status, refused = await client.post(path, body, key=made["key"])
+        assert (status, refused["error"]) == (403, "This API key lacks the scope runs:cancel.")
+    assert only(await client.answer(asked, selected=["x"]), "interrupt")["node"] == "tags"

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from tests.fakes.session_worker import Worker
-from tests.integration.session_world import BASE, Client, client, seed_worker, served, worker
+from tests.integration.session_world import (
+    BASE,
+    Client,
+    Start,
+    client,
+    client_of,
+    opened,
+    seed_worker,
+    served,
+    worker,
+)
 
 __all__ = ["client", "served", "worker"]
 
@@ -173,3 +183,22 @@ async def test_connect_shows_the_thread_and_what_it_waits_for(agui: Agui) -> Non
     assert [m["role"] for m in events[1]["messages"]] == ["user", "assistant"]
     assert events[2]["outcome"]["interrupts"][0]["id"] == NAME
     assert (await agui.post("connect", {"threadId": "nobody"}))[0] == 404
+
+
+@pytest.mark.parametrize("status", ["resolved", "cancelled"])
+async def test_a_list_of_approvers_holds_here_too(
+    start: Start, worker: Worker, status: str
+) -> None:
+    api = await opened(start, worker, agent={"approvers": ["ada"], "notify": []})
+    for token in ((await client_of(api, "ada")).token, api.key):
+        agui = Agui(Client(api, token))
+        thread = {"threadId": "s1"} if token != api.key else {"threadId": "s2"}
+        body = {"runId": "one", "messages": [{"id": "m", "role": "user", "content": "b@c.de"}]}
+        _, asked = await agui.post("run", {**thread, **body})
+        [pause] = asked[-1]["outcome"]["interrupts"]
+        resume = {**thread, "runId": "two", "messages": [], "resume": [answer(pause["id"])]}
+        resume["resume"][0]["status"] = status
+        _, events = await agui.post("run", resume)
+        assert events[-1]["type"] == "RUN_ERROR"
+        assert events[-1]["message"] == "Only ada may answer this."
+    assert worker.of("interrupt.resumed") == []

@@ -10,7 +10,13 @@ from itertools import count
 from typing import Any
 
 from host import contracts
-from host.decisions import session_answers, session_delivery, session_inputs, session_resume
+from host.decisions import (
+    session_answers,
+    session_delivery,
+    session_inputs,
+    session_resume,
+    session_thread,
+)
 from host.decisions.evolve import evolve
 from host.decisions.request import start_run
 from host.decisions.resolve import Answer, resolve
@@ -31,9 +37,9 @@ def user(text: str, name: str | None = None) -> dict[str, Any]:
 
 
 class World:
-    """One session. `several`: more than one interrupt may park a branch."""
+    """One session. `several`: more than one interrupt may park a branch; `thread`: where its thread is."""
 
-    def __init__(self, *, several: bool = True) -> None:
+    def __init__(self, *, several: bool = True, thread: str = "") -> None:
         self._number = count(1)
         self.now = 1_000
         self.log: list[NewEvent] = []
@@ -46,6 +52,7 @@ class World:
             "agentId": "bot",
             "owner": {"id": "ada"},
             "several": several,
+            **({"thread": thread} if thread else {}),
         }
         self._append([*start_run(run, None), NewEvent("sayso.session-started", started)])
 
@@ -76,6 +83,7 @@ class World:
         """The types of the events of one decision, which is appended if it isn't refused."""
         moves = Moves(self.state, self.rules())
         self.result = move(moves)
+        session_thread.tell(moves)
         self._append(moves.events)
         return [e.type.removeprefix("sayso.") for e in moves.events]
 
@@ -106,6 +114,19 @@ class World:
         self.do(lambda m: session_inputs.append(m, [user(text)], turn, queue=queue))
         accepted: Accepted = self.result
         return accepted
+
+    @property
+    def heard(self) -> list[str]:
+        """The messages that were said in the thread."""
+        return [t.message for t in self.session.told if t.kind == "heard" and t.message]
+
+    def speak(self, text: str) -> list[str]:
+        """Somebody writes in the thread."""
+        return self.do(lambda m: session_thread.said(m, user(text), f"turn-{text}"))
+
+    def edit(self, original: str, text: str) -> list[str]:
+        """Somebody edits what they wrote there."""
+        return self.do(lambda m: session_thread.edited(m, original, user(text), f"turn-{text}"))
 
     def view(self, *messages: dict[str, Any], turn: str | None = None) -> list[str]:
         return self.do(lambda m: session_inputs.view(m, list(messages), turn))

@@ -21,8 +21,9 @@ from hypothesis.stateful import (
 )
 
 from host.decisions import session_inputs
-from host.decisions.session import deliverable, parking, path
+from host.decisions.session import deliverable, on_path, parking, path
 from host.decisions.session_moves import busy
+from host.decisions.session_thread import words_of
 from schemas.errors import Refusal
 from tests.unit.branch_world import LEASE, World, user
 
@@ -30,9 +31,9 @@ from tests.unit.branch_world import LEASE, World, user
 class Sessions(RuleBasedStateMachine):
     """Refusals are part of the game; what is refused must change nothing."""
 
-    @initialize(several=st.booleans())
-    def begin(self, several: bool) -> None:
-        self.world = World(several=several)
+    @initialize(several=st.booleans(), thread=st.booleans())
+    def begin(self, several: bool, thread: bool) -> None:
+        self.world = World(several=several, thread="slack:#ops" if thread else "")
         self.names = 0
         self.recorded: set[str] = set()
 
@@ -73,6 +74,44 @@ class Sessions(RuleBasedStateMachine):
     @rule(client=st.booleans())
     def act(self, client: bool) -> None:
         self.world.do(lambda m: session_inputs.action(m, "click", None, None))
+
+    # --- the thread ---
+
+    @precondition(lambda self: self.world.session.thread)
+    @rule()
+    def speak(self) -> None:
+        parked, text = self.world.parked, self.name("s")
+        done = self.attempt(lambda: self.world.speak(text))
+        assert done is not parked, "a message in the thread is refused while parked, and only then"
+
+    @precondition(lambda self: self.world.heard)
+    @rule(data=st.data())
+    def edit(self, data: st.DataObject) -> None:
+        session = self.world.session
+        original = data.draw(st.sampled_from(self.world.heard))
+        node = session.nodes.get(original)
+        if self.attempt(lambda: self.world.edit(original, self.name("e"))):
+            assert node is not None
+            assert self.world.session.head == node.parent
+            assert not parking(session, node.parent)
+
+    @invariant()
+    def the_thread_tells_all_of_it_once(self) -> None:
+        session = self.world.session
+        told = [t.message for t in session.told if t.message is not None]
+        assert len(told) == len(set(told))
+        if not session.thread:
+            assert not session.told
+            return
+        names = path(session, session.head)
+        spoken = [n for n in names if words_of(session.nodes[n].message)]
+        users = [n for n in spoken if session.nodes[n].message["role"] != "tool"]
+        assert set(users) <= set(told)
+        cards = [t.id for t in session.told if t.kind == "card"]
+        assert len(cards) == len(set(cards))
+        assert {p.host_id for p in session.pauses} <= set(cards)
+        if session.told:
+            assert on_path(session, session.told[-1].head, session.head)
 
     # --- interrupts ---
 

@@ -1,4 +1,4 @@
-"""Branches: what parks, what passes, what is held and voided. Numbers are those of the list of behaviours
+"""Branches: what parks one, and what resumes it. Numbers are those of the list of behaviours
 in docs/dialects/substructure.md."""
 
 from __future__ import annotations
@@ -7,42 +7,22 @@ from typing import Any
 
 import pytest
 
-from host.decisions import session_answers, session_inputs
-from host.decisions.session import parking, turn_waits_for, waits_for
-from host.decisions.session_fold import fold
-from host.decisions.session_resume import approved
-from host.decisions.state import NewEvent
+from host.decisions import session_inputs
 from schemas.errors import Refusal
-from tests.unit.branch_world import LEASE, World, user
+from tests.unit.branch_asked import (
+    INTERRUPT,
+    MODEL,
+    TOOL,
+    asked,
+    refused,
+    world,
+)
+from tests.unit.branch_world import World, user
 
-TOOL = {"type": "tool.call", "id": "t1", "name": "send_email", "arguments": {"to": "bob"}}
-MODEL = {"type": "llm.call", "id": "l1"}
-INTERRUPT = {"type": "interrupt", "interrupt_id": "i1", "reason": "confirm"}
-
-
-def refused(code: str) -> Any:
-    """The block is refused with this code."""
-    return pytest.raises(Refusal, match=f"^{code}:")
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
+__all__ = ["asked", "world"]
 
 
-@pytest.fixture
-def asked(world: World) -> World:
-    """u1 -> a1, parked by i1 at a1; a tool runs, its question was answered with the interrupt."""
-    world.say("u1", turn="turn-1")
-    first = world.next("client.messages")
-    a1 = {"id": "a1", "role": "assistant", "content": "Shall I?"}
-    world.answer(first, messages=[*first.trigger["new"], a1], actions=[TOOL])
-    world.answer(world.next("tool.execute"), actions=[INTERRUPT])
-    assert world.parked
-    return world
-
-
-# --- raising ----------------------------------------------------------------------------------------
+# --- raising --------------------------------------------------------------------------------------
 
 
 def test_01_the_anchor_is_the_message_that_came_with_the_interrupt(world: World) -> None:
@@ -134,7 +114,7 @@ def test_10_a_workers_interrupt_is_of_the_frontend_whatever_it_claims(world: Wor
     assert world.session.pauses[0].origin == "frontend"
 
 
-# --- resuming ---------------------------------------------------------------------------------------
+# --- resuming -------------------------------------------------------------------------------------
 
 
 def ours(events: list[str]) -> list[str]:
@@ -269,329 +249,3 @@ def test_a_click_in_a_channel_resumes_as_well(asked: World) -> None:
     asked.click("i1", {"said": "yes"})
     answer = asked.next("interrupt.resumed").trigger["answer"]
     assert (answer["status"], answer["value"], answer["by"]) == ("resolved", {"said": "yes"}, "ada")
-
-
-# --- while parked -----------------------------------------------------------------------------------
-
-
-def test_22_a_users_message_is_refused_and_not_stored(asked: World) -> None:
-    before = len(asked.log)
-    with refused("run_state_conflict"):
-        asked.say("more")
-    with refused("run_state_conflict"):
-        asked.do(lambda m: session_inputs.append(m, [user("x"), user("y")], None))
-    assert len(asked.log) == before
-
-
-def test_23_an_edit_of_an_earlier_message_goes_on(asked: World) -> None:
-    events = asked.view(user("u1-edited"))
-    assert "head-moved" in events
-    assert not asked.parked
-    assert asked.session.pause("i1") is not None
-    asked.accept(asked.next("client.messages"))
-    assert asked.session.head == "u1-edited"
-
-
-def test_24_going_back_is_parked_again_and_can_be_answered(asked: World) -> None:
-    asked.view(user("other"))
-    asked.accept(asked.next("client.messages"))
-    asked.accept(asked.next("llm.execute"))
-    asked.view(user("u1"), {"id": "a1", "role": "assistant"})
-    assert asked.parked
-    asked.resume("i1", {"approved": True})
-    resumed = asked.next("interrupt.resumed")
-    asked.answer(resumed, actions=[{"type": "tool.result", "result": "sent"}])
-    assert asked.next("tool.finished").trigger["result"] == "sent"
-
-
-@pytest.mark.parametrize(
-    ("view", "passes"),
-    [
-        ([user("u1"), {"id": "a1", "role": "assistant"}, user("x")], False),
-        ([user("u1"), user("x")], True),
-        ([user("x")], True),
-    ],
-    ids=["at the anchor", "at its parent", "at the root"],
-)
-def test_25_a_fork_passes_above_the_anchor_alone(
-    asked: World, view: list[dict[str, Any]], passes: bool
-) -> None:
-    if passes:
-        asked.view(*view)
-        return
-    with refused("run_state_conflict"):
-        asked.view(*view)
-
-
-def test_25_a_fork_at_a_descendant_of_the_anchor_is_refused(world: World) -> None:
-    world.told("u1")
-    world.told("u2")
-    world.view(user("u1"))
-    world.ask("i1")
-    with refused("run_state_conflict"):
-        world.view(user("u1"), user("u2"), user("x"))
-
-
-def test_26_results_of_client_tools_are_recorded_and_what_follows_is_held(world: World) -> None:
-    world.told("u1")
-    agent = {"model": "m", "tools": [{"name": "pick", "handler": "client"}]}
-    call = {"type": "tool.call", "id": "c1", "name": "pick", "arguments": {}}
-    world.say("u2")
-    second = world.next("client.messages")
-    world.answer(second, messages=second.trigger["new"], actions=[call], agent=agent)
-    world.ask("i1")
-    result = {"role": "tool", "tool_call_id": "c1", "content": "red"}
-    events = world.view(user("u1"), user("u2"), result)
-    assert events == ["call-settled", "decision-queued"]
-    assert world.deliver() is None
-    world.resume("i1", True)
-    assert world.next("interrupt.resumed")
-
-
-def test_27_what_follows_is_delivered_after_the_resume_once(asked: World) -> None:
-    asked.settle("t1", result="sent")
-    assert asked.deliver() is None
-    [held] = asked.session.decisions
-    assert waits_for(asked.session, held) == ["interrupt:i1"]
-    asked.resume("i1", True)
-    asked.answer(asked.next("interrupt.resumed"), actions=[])
-    finished = asked.next("tool.finished")
-    assert (finished.id, finished.trigger["result"]) == (held.id, "sent")
-    asked.answer(finished, actions=[])
-    assert asked.deliver() is None
-
-
-def test_28_held_work_blocks_no_other_branch_and_no_time_runs(asked: World) -> None:
-    asked.settle("t1", result="sent")
-    asked.view(user("other"))
-    assert asked.session.decisions[0].trigger["type"] == "tool.finished", "kept, and first in line"
-    live = asked.next("client.messages")
-    asked.answer(live, messages=live.trigger["new"], actions=[])
-    asked.view(user("u1"), {"id": "a1", "role": "assistant"})
-    asked.now += 365 * 86_400_000
-    assert asked.deliver() is None
-    assert asked.state.run.due is None, "nothing is due while it is held"
-    asked.resume("i1", True)
-    resumed = asked.next("interrupt.resumed")
-    assert resumed.until == asked.now + LEASE, "its time begins with its delivery"
-
-
-def test_29_a_named_action_always_passes(world: World) -> None:
-    world.ask("i1", level="system")
-    world.do(lambda m: session_inputs.action(m, "click", {"n": 1}, None))
-    click = world.next("client.action")
-    assert click.trigger["args"] == {"n": 1}
-
-
-def test_29_what_its_answer_would_add_waits_for_the_resume(asked: World) -> None:
-    asked.do(lambda m: session_inputs.action(m, "click", None, None))
-    click = asked.next("client.action")
-    note = {"id": "n1", "role": "assistant", "content": "Clicked."}
-    assert asked.answer(click, messages=[note], actions=[]) == ["decision-answered"]
-    assert "n1" not in asked.session.nodes
-    asked.resume("i1", True)
-    assert asked.session.nodes["n1"].parent == "a1"
-
-
-def test_29_what_its_answer_would_add_goes_with_its_branch(asked: World) -> None:
-    """The branch is left before the interrupt on it is cleared: nothing is there to add it to."""
-    asked.do(lambda m: session_inputs.action(m, "click", None, None))
-    click = asked.next("client.action")
-    note = {"id": "n1", "role": "assistant", "content": "Clicked."}
-    asked.answer(click, messages=[note], actions=[])
-    asked.view(user("other"))
-    asked.accept(asked.next("client.messages"))
-    assert "decision-dropped" in asked.resume("i1", True)
-    assert asked.session.decision(click.id) is None
-    assert "n1" not in asked.session.nodes
-
-
-def test_30_a_queued_message_waits_for_interrupt_and_turn(asked: World) -> None:
-    accepted = asked.say("later", turn="turn-2", queue=True)
-    assert accepted.queued
-    assert turn_waits_for(asked.session, 0) == ["interrupt:i1", "turn:turn-1"]
-    asked.resume("i1", True)
-    resumed = asked.next("interrupt.resumed")
-    asked.answer(resumed, actions=[{"type": "tool.result", "result": "sent"}])
-    finished = asked.next("tool.finished")
-    assert asked.session.turn == "turn-1"
-    asked.answer(finished, actions=[{"type": "done"}])
-    assert asked.next("client.messages").turn == "turn-2"
-
-
-# --- branches, restart, end -------------------------------------------------------------------------
-
-
-def test_31_moving_up_writes_nothing_and_voids_the_work_left_behind(world: World) -> None:
-    world.told("u1")
-    world.told("u2", TOOL)
-    events = world.view(user("u1"))
-    assert events[0] == "head-moved"
-    assert {"call-voided", "decision-dropped"} <= set(events)
-    assert not {"message-added", "decision-queued"} & set(events)
-    assert world.session.calls == ()
-
-
-def test_31_the_interrupt_is_not_voided_nor_what_it_keeps(asked: World) -> None:
-    assert asked.view(user("u1")) == ["head-moved"]
-    assert asked.session.pause("i1") is not None
-    assert [c.id for c in asked.session.calls] == ["t1"]
-
-
-def test_33_an_interrupt_without_an_anchor_in_the_log_is_global(world: World) -> None:
-    world.told("u1")
-    event = NewEvent(
-        "sayso.branch-parked",
-        {
-            "interruptId": "old",
-            "hostInterruptId": "acme/0123456789abcdef",
-            "origin": "system",
-            "reason": "budget",
-        },
-    )
-    session = fold(world.session, event)
-    assert session is not None
-    assert parking(session, "u1") == parking(session, None) == session.pauses
-
-
-def test_35_after_the_end_a_resume_is_nothing(asked: World) -> None:
-    cancelled = NewEvent("run.cancelled", {"cancelledBy": "ops"})
-    asked.do(lambda m: m.extend([cancelled]))
-    assert asked.resume("i1", True) == []
-    assert asked.state.run.due is None
-    with refused("run_terminal"):
-        asked.say("more")
-
-
-@pytest.mark.parametrize(
-    ("payload", "yes"),
-    [
-        ({"approved": True}, True),
-        ({"status": "resolved", "payload": {"approved": True}}, True),
-        ({"status": "resolved", "approved": True, "payload": {"approved": True}}, True),
-        ({"status": "cancelled", "payload": {"approved": True}}, False),
-        ({"status": "cancelled", "approved": True}, False),
-        ({"approved": False, "payload": {"approved": True}}, False),
-        ({"approved": "true"}, False),
-        ({"approved": 1}, False),
-        ({}, False),
-        (None, False),
-        ("true", False),
-    ],
-)
-def test_41_what_reads_as_a_yes(payload: Any, yes: bool) -> None:
-    assert approved(payload) is yes
-
-
-# --- turns and the worker ---------------------------------------------------------------------------
-
-
-def test_a_second_turn_is_refused_or_queued(world: World) -> None:
-    world.say("u1", turn="turn-1")
-    with refused("run_state_conflict"):
-        world.say("u2")
-    assert world.say("u2", turn="turn-2", queue=True).queued
-    assert session_inputs.known_turn(world.session, "turn-2") == world.result
-
-
-def test_an_answer_while_an_interrupt_came_waits_whole(world: World) -> None:
-    world.told("u1", TOOL)
-    execute = world.next("tool.execute")
-    world.ask("i1")
-    late = {"id": "a1", "role": "assistant", "content": "done"}
-    end = {"type": "tool.result", "result": "sent"}
-    events = world.answer(execute, messages=[late], actions=[end])
-    assert events == ["call-settled", "decision-queued", "decision-answered"]
-    world.resume("i1", True)
-    assert world.session.head == "a1"
-    assert world.next("interrupt.resumed").anchor == "a1"
-
-
-def test_a_lease_that_ran_out_is_taken_over_and_the_late_answer_is_nothing(world: World) -> None:
-    world.say("u1")
-    first = world.next("client.messages")
-    assert world.deliver() is None
-    world.now += LEASE
-    again = world.next("client.messages")
-    assert (again.id, again.attempts) == (first.id, 2)
-    world.answer(again, messages=again.trigger["new"], actions=[])
-    assert world.answer(first, messages=[user("twice")], actions=[]) == []
-
-
-def test_a_question_without_an_answer_is_held_once_its_branch_is_parked(world: World) -> None:
-    world.say("u1")
-    first = world.next("client.messages")
-    world.ask("i1")
-    world.now += LEASE
-    assert world.deliver() is None
-    world.resume("i1", True)
-    world.answer(world.next("interrupt.resumed"), actions=[])
-    assert world.next("client.messages").id == first.id
-
-
-def test_after_the_last_attempt_the_turn_fails_and_the_queue_goes_on(world: World) -> None:
-    world.say("u1", turn="turn-1")
-    world.say("u2", turn="turn-2", queue=True)
-    for _ in range(3):
-        world.next("client.messages")
-        world.now += LEASE
-    assert world.next("client.messages").turn == "turn-2"
-    assert world.session.turns["turn-1"] == "failed"
-
-
-@pytest.mark.parametrize("open_calls", [0, 2])
-def test_an_end_without_an_id_needs_exactly_one_open_call(world: World, open_calls: int) -> None:
-    calls = [{**TOOL, "id": f"t{n}"} for n in range(open_calls)]
-    world.told("u1", *calls)
-    for _ in calls:
-        world.answer(world.next("tool.execute"), actions=[])
-    world.do(lambda m: session_inputs.action(m, "click", None, None))
-    click = world.next("client.action")
-    with refused("validation_error"):
-        session_answers.check_answer(
-            world.session, click, {"actions": [{"type": "tool.result", "result": 1}]}
-        )
-
-
-def test_settling_is_fenced(asked: World) -> None:
-    with refused("not_found"):
-        asked.settle("nobody")
-    with refused("forbidden"):
-        asked.settle("t1", level="frontend")
-    with refused("run_state_conflict"):
-        asked.do(lambda m: session_inputs.settle(m, "t1", "machine", 2, {"result": 1}))
-    asked.settle("t1")
-    with refused("run_state_conflict"):
-        asked.settle("t1")
-
-
-def test_a_failing_tool_is_tried_again_as_it_asks(world: World) -> None:
-    world.told("u1", TOOL)
-    again = {"type": "tool.error", "error": "busy", "retryable": True}
-    for attempt in (1, 2, 3):
-        execute = world.next("tool.execute")
-        call = world.session.call("t1")
-        assert call is not None
-        assert call.attempt == attempt
-        world.answer(execute, actions=[again])
-        world.now += 60_000
-    assert world.next("tool.finished").trigger["error"] == "busy"
-
-
-def test_the_whole_of_the_usual_way(world: World) -> None:
-    """Model, tool, model again, done: a worker that only runs its tools and models."""
-    world.say("u1", turn="turn-1")
-    world.accept(world.next("client.messages"))
-    call = {"id": "t1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    response = {"model": "m", "tool_calls": [call]}
-    world.answer(world.next("llm.execute"), actions=[{"type": "llm.result", "response": response}])
-    world.accept(world.next("llm.finished"))
-    world.answer(world.next("tool.execute"), actions=[{"type": "tool.result", "result": "2"}])
-    world.accept(world.next("tool.finished"))
-    response = {"model": "m", "content": "Two."}
-    world.answer(world.next("llm.execute"), actions=[{"type": "llm.result", "response": response}])
-    world.accept(world.next("llm.finished"))
-    roles = [m["role"] for m in world.session.messages]
-    assert roles == ["user", "assistant", "tool", "assistant"]
-    assert (world.session.turn, world.session.status) == (None, "done")
-    assert world.session.turns == {"turn-1": "completed"}
