@@ -21,12 +21,15 @@ later a new run begins, and its questions are asked again. The key is kept in th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from sayso.aio import AsyncConversation, AsyncRun, AsyncSayso
-from sayso.client import Conversation, Run, Sayso
+from sayso.aio import AsyncSayso
+from sayso.aio_run import AsyncConversation, AsyncRun
+from sayso.answers import Decision
+from sayso.client import Sayso
 from sayso.errors import Cancelled, Expired, SaysoError, StillOpen, Unreachable
-from sayso.shapes import Action, Decision, Notify, Timeout
+from sayso.options import Action, Asking
+from sayso.run import Conversation, Run
 
 __all__ = [
     "AsyncConversation",
@@ -52,16 +55,18 @@ def approve(
     description: str | None = None,
     artifact: Any = None,
     approvers: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    roles: Sequence[str] | None = None,
     required: int = 1,
-    notify: Notify = None,
-    timeout: Timeout = None,
     actions: Sequence[Action] = ("accept", "reject"),
     wait: float | None = None,
+    **asking: Unpack[Asking],
 ) -> Decision:
     """Ask for one approval, in a run of its own, and wait for the decision.
 
     With a `run_key` the program can be run again and gets the stored answer; without one the
-    question is withdrawn when the program fails. Everything else as in `Run.approve`.
+    question is withdrawn when the program fails. Everything else as in `Run.approve`, which takes
+    more.
     """
     with Sayso() as client, client.run(run_key) as run:
         return run.approve(
@@ -69,9 +74,10 @@ def approve(
             description=description,
             artifact=artifact,
             approvers=approvers,
+            groups=groups,
+            roles=roles,
             required=required,
-            notify=notify,
-            timeout=timeout,
             actions=actions,
             wait=wait,
+            **asking,
         )

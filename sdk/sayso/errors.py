@@ -38,6 +38,7 @@ class Expired(SaysoError):
             "nobody answered before the deadline; ask again with another key",
             {"interruptId": interrupt_id},
         )
+        self.interrupt_id = interrupt_id
 
 
 class Cancelled(SaysoError):
@@ -49,6 +50,7 @@ class Cancelled(SaysoError):
             "the question was withdrawn before an answer",
             {"interruptId": interrupt_id},
         )
+        self.interrupt_id = interrupt_id
 
 
 class StillOpen(SaysoError, TimeoutError):
@@ -61,3 +63,4 @@ class StillOpen(SaysoError, TimeoutError):
             "no answer yet; the question stays open, and asking it again waits for the same answer",
             {"interruptId": interrupt_id},
         )
+        self.interrupt_id = interrupt_id

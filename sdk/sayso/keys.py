@@ -35,6 +35,19 @@ def run_idempotency_key(key: str | None) -> str:
     return f"sayso-run-{hashlib.sha256(key.encode()).hexdigest()}"
 
 
+def report_idempotency_key(run_id: str, key: str) -> str:
+    """The Idempotency-Key of an agent's report: the same for the same `key` of a run."""
+    return f"sayso-report-{hashlib.sha256(json.dumps([run_id, key]).encode()).hexdigest()}"
+
+
+def check_run_id(run_id: str) -> str:
+    """`run_id`, if it has the form of one. Raises `ValueError`."""
+    tenant, slash, rest = run_id.partition("/")
+    if not (tenant and slash and rest):
+        raise ValueError(f"{run_id!r} is no run id: it looks like main/01m8n5aj2t8wxsfexw0m7q71ng")
+    return run_id
+
+
 def check_node(node: str) -> str:
     """`node`, if the gateway would take it. Raises `ValueError`."""
     if not _NODE.fullmatch(node):
@@ -53,7 +66,10 @@ def fingerprint(kind: str, data: Any) -> str:
     """16 hex digits that name a question by what it asks.
 
     In a derived key it makes sure that an answer is never taken for an answer to something else: a
-    changed question is a new question. Raises `TypeError` for data that isn't JSON.
+    changed question is a new question. Raises `ValueError` for data that isn't JSON.
     """
-    text = json.dumps([kind, data], sort_keys=True, separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps([kind, data], sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"what is asked has to be JSON: {error}") from None
     return hashlib.sha256(text.encode()).hexdigest()[:16]

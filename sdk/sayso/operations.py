@@ -7,21 +7,23 @@ means) is written once. `client.py` drives operations with blocking calls, `aio.
 ones, and both do nothing else.
 
 Every call here may be repeated without harm: a run by its Idempotency-Key, an interrupt by its key,
-a cancel because it can only take effect once.
+a report by an Idempotency-Key made of that, a cancel because it can only take effect once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from sayso import keys, shapes
-from sayso.errors import StillOpen, Unreachable
+from sayso import answers, keys
+from sayso.answers import Interrupt
+from sayso.errors import SaysoError, StillOpen, Unreachable
 from sayso.plans import Plan, RunState
-from sayso.shapes import Ask, Interrupt
+from sayso.shapes import Ask, Report
 
 T = TypeVar("T")
 
@@ -31,6 +33,8 @@ FIRST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 15.0
 """Seconds between two tries; they double from the first to the longest."""
 LONGEST_RETRY_AFTER: Final = 300.0
+PARTING: Final = 5.0
+"""Seconds that leaving a run's block may take, to tell the gateway that the run is over."""
 RETRIED: Final = frozenset({429, 502, 503, 504})
 
 _log = logging.getLogger("sayso")
@@ -109,7 +113,7 @@ def send(patience: Patience, call: Call, deadline: float) -> Operation[Any]:
             if reply.status < 300:
                 return reply.body
             if not _passing(reply):
-                raise shapes.read_error(reply.status, reply.body)
+                raise answers.read_error(reply.status, reply.body)
         asked = reply.retry_after if isinstance(reply, Reply) else None
         # Jittered, so that a thousand waiting programs don't come back as one.
         seconds = pause * random.uniform(0.5, 1.0)  # noqa: S311
@@ -127,11 +131,11 @@ def send(patience: Patience, call: Call, deadline: float) -> Operation[Any]:
 def open_run(patience: Patience, run: RunState, deadline: float) -> Operation[str]:
     """Create the run, or find the one that its key made before. Answers its id."""
     if run.id is None:
-        body: dict[str, Any] = {"workflowId": "sayso.external"}
-        if run.key is not None:
-            body["metadata"] = {"key": run.key}
-        call = Call("POST", "/runs", body, {"Idempotency-Key": run.idempotency_key})
-        run.id = shapes.read_run((yield from send(patience, call, deadline)))
+        headers = {"Idempotency-Key": run.idempotency_key}
+        if "scopeId" in run.body:
+            headers["OpenWOP-Dedup"] = "enforce"
+        call = Call("POST", "/runs", run.body, headers)
+        run.id = answers.read_run((yield from send(patience, call, deadline)))
     return run.id
 
 
@@ -146,16 +150,17 @@ def carry_out(patience: Patience, run: RunState, plan: Plan[T], wait: float | No
 
 
 def ask(
-    patience: Patience, run_id: str, question: Ask, key: str, deadline: float
+    patience: Patience, run_id: str, question: Ask | Report, key: str, deadline: float
 ) -> Operation[Interrupt]:
     """Ask, and wait until the question is closed. Asks nobody twice: the key names the question.
 
     Raises `StillOpen` at the deadline, `SaysoError` otherwise.
     """
-    path = f"/host/sayso/runs/{keys.path_id(run_id)}/interrupts"
-    interrupt = shapes.read_interrupt(
-        (yield from send(patience, Call("POST", path, question.body(key)), deadline))
-    )
+    path = f"/host/sayso/runs/{keys.path_id(run_id)}/{question.route}"
+    once = {"Idempotency-Key": keys.report_idempotency_key(run_id, key)}
+    headers = once if isinstance(question, Report) else {}
+    call = Call("POST", path, question.body(key), headers)
+    interrupt = question.asked((yield from send(patience, call, deadline)))
     pause = FIRST_PAUSE
     while not interrupt.closed:
         left = deadline - patience.clock()
@@ -169,7 +174,7 @@ def ask(
             timeout=seconds + 15.0,
         )
         try:
-            interrupt = shapes.read_interrupt((yield from send(patience, call, deadline)))
+            interrupt = answers.read_interrupt((yield from send(patience, call, deadline)))
         except Unreachable as away:
             raise StillOpen(interrupt.id) from away
         if not interrupt.closed and patience.clock() - began < seconds / 2:
@@ -181,10 +186,12 @@ def ask(
     return interrupt
 
 
-def cancel_run(patience: Patience, run: RunState, wait: float | None) -> Operation[None]:
+def cancel_run(
+    patience: Patience, run: RunState, wait: float | None, reason: str | None = None
+) -> Operation[None]:
     """Withdraw all that the run asks. Nothing happens to a run that was never opened."""
     if run.id is not None:
-        call = Call("POST", f"/runs/{keys.path_id(run.id)}/cancel", {})
+        call = Call("POST", f"/runs/{keys.path_id(run.id)}/cancel", _because(reason))
         yield from send(patience, call, patience.deadline(wait))
 
 
@@ -198,9 +205,27 @@ def complete_run(
     yield from send(patience, Call("POST", path, {"outputs": dict(outputs)}), deadline)
 
 
-def cancel_interrupt(patience: Patience, interrupt_id: str, wait: float | None) -> Operation[None]:
+def leave_run(patience: Patience, run: RunState, *, failed: bool) -> Operation[None]:
+    """What the end of a run's block does: nothing to a lasting run, or one that was never opened.
+
+    Another can't be come back to, so it's completed, or what it asks is withdrawn. A gateway that is
+    away doesn't make a program fail that was done.
+    """
+    if run.lasting or run.id is None:
+        return
+    with contextlib.suppress(SaysoError):
+        if failed:
+            yield from cancel_run(patience, run, PARTING)
+        else:
+            yield from complete_run(patience, run, {}, PARTING)
+
+
+def cancel_interrupt(
+    patience: Patience, interrupt_id: str, wait: float | None, reason: str | None
+) -> Operation[None]:
     """Withdraw one question."""
-    call = Call("POST", f"/host/sayso/interrupts/{keys.path_id(interrupt_id)}/cancel", {})
+    path = f"/host/sayso/interrupts/{keys.path_id(interrupt_id)}/cancel"
+    call = Call("POST", path, _because(reason))
     yield from send(patience, call, patience.deadline(wait))
 
 
@@ -213,6 +238,10 @@ def resolve(
     yield from send(patience, call, patience.deadline(wait))
 
 
+def _because(reason: str | None) -> dict[str, str]:
+    return {} if reason is None else {"reason": reason}
+
+
 def _passing(reply: Reply) -> bool:
     """Whether this refusal is about the moment, so that trying again is right."""
     if reply.status == 409 and isinstance(reply.body, dict):
@@ -223,7 +252,7 @@ def _passing(reply: Reply) -> bool:
 
 def _away(patience: Patience, reply: Reply | Lost | None) -> Unreachable:
     if isinstance(reply, Reply):
-        error = shapes.read_error(reply.status, reply.body)
+        error = answers.read_error(reply.status, reply.body)
         return Unreachable(error.code, error.message, error.details, status=error.status)
     return Unreachable(
         "unreachable",

@@ -1,46 +1,14 @@
-"""The shapes that go to the gateway, and what its answers mean. Pure; used by both clients
-alike."""
+"""The shapes that go to the gateway. Pure; used by both clients alike."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, ClassVar
 
-from sayso.errors import Cancelled, Expired, SaysoError
-
-Action = Literal["accept", "reject", "refine", "edit-accept", "ask"]
-Question = str | Mapping[str, Any]
-"""A question in words, or the JSON Schema of its answer (its `title` is the question then)."""
-Notify = str | Sequence[str] | None
-Timeout = float | timedelta | None
-
-_GRANTS: Final = frozenset({"accept", "edit-accept"})
-_CLOSED: Final = frozenset({"resolved", "cancelled", "expired"})
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What became of an approval.
-
-    `action` is "accept", "reject", "refine", "edit-accept" or "timeout"; only the first and the
-    fourth are `approved`. `by` is the principal who decided, "" when nobody did. `value` is what
-    was approved (the artifact, or the edited one), or for "refine" what should change; None
-    otherwise. `feedback` is what the person added in words. `raw` is the stored resume value.
-    """
-
-    approved: bool
-    action: str
-    by: str = ""
-    value: Any = None
-    feedback: str = ""
-    raw: Mapping[str, Any] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        """So `if run.approve(…):` means what it says, and never only that somebody answered."""
-        return self.approved
+from sayso.answers import Interrupt, read_interrupt
+from sayso.options import Action, Notify, Question, RejectionPolicy, Replies, Timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +21,12 @@ class Ask:
     key: str | None = None
     resume_schema: Mapping[str, Any] | None = None
     notify: Notify = None
+    fallback: Notify = None
     timeout: Timeout = None
+    replies: Replies | None = None
+    self_approval: bool | None = None
+
+    route: ClassVar[str] = "interrupts"
 
     def __post_init__(self) -> None:
         """Raise `ValueError` for a deadline that isn't in the future."""
@@ -67,181 +40,145 @@ class Ask:
             payload["resumeSchema"] = dict(self.resume_schema)
         if self.timeout is not None:
             payload["timeoutMs"] = _milliseconds(self.timeout)
-        body: dict[str, Any] = {"nodeId": self.node, "payload": payload}
-        if self.notify is not None:
-            notify = [self.notify] if isinstance(self.notify, str) else list(self.notify)
-            body["notify"] = notify
-        return body
+        body = {"nodeId": self.node, "payload": payload, "notify": _addresses(self.notify)}
+        more = {"fallback": _addresses(self.fallback), "replies": self.replies}
+        return _said(body | more | {"selfApproval": self.self_approval})
+
+    def asked(self, body: Any) -> Interrupt:
+        """The interrupt that the gateway's answer shows. Raises `SaysoError`."""
+        return read_interrupt(body)
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupt:
-    """An interrupt as the gateway shows it."""
+class Report:
+    """What an agent decided and how sure it was: a question only below the run's threshold."""
 
-    id: str
-    status: str
-    value: Any = None
+    agent: str
+    decision: Any
+    confidence: float | None
+    node: str
+    key: str | None = None
+    notify: Notify = None
+
+    route: ClassVar[str] = "agent-decisions"
+    kind: ClassVar[str] = "low-confidence"
 
     @property
-    def closed(self) -> bool:
-        """Whether nothing more can come of it."""
-        return self.status in _CLOSED
+    def data(self) -> dict[str, Any]:
+        """What is reported."""
+        return _said({"agentId": self.agent, "confidence": self.confidence}, decision=self.decision)
+
+    def body(self, key: str) -> dict[str, Any]:
+        """The body of `POST /host/sayso/runs/{runId}/agent-decisions`."""
+        notify = _addresses(self.notify)
+        return _said({"nodeId": self.node, "key": key, "notify": notify}, **self.data)
+
+    def asked(self, body: Any) -> Interrupt:
+        """The interrupt, or for an agent that was sure enough one that its decision has resolved."""
+        if isinstance(body, dict) and body.get("escalated") is False:
+            return Interrupt("", "resolved", self.decision)
+        return read_interrupt(body)
+
+
+def beginning(
+    key: str | None,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    tags: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    callback_url: str | None = None,
+    scope: str | None = None,
+    escalation_threshold: float | None = None,
+    parent: str | None = None,
+) -> dict[str, Any]:
+    """The body of `POST /runs`. Raises `ValueError` for a single string where a list is meant."""
+    if isinstance(tags, str):
+        raise ValueError("tags is a list")
+    configurable: dict[str, Any] = {}
+    if escalation_threshold is not None:
+        configurable["run"] = {"escalationThreshold": escalation_threshold}
+    if parent is not None:
+        configurable["extensions"] = {"sayso.parent": {"runId": parent}}
+    named = dict(metadata or {}) | ({} if key is None else {"key": key})
+    return _said(
+        {
+            "workflowId": "sayso.external",
+            "inputs": None if inputs is None else dict(inputs),
+            "tags": list(tags) or None,
+            "metadata": named or None,
+            "callbackUrl": callback_url,
+            "scopeId": scope,
+            "configurable": configurable or None,
+        }
+    )
 
 
 def approval(
     title: str,
     *,
+    node: str,
     description: str | None,
     artifact: Any,
+    artifact_type: str | None,
+    artifact_id: str | None,
     approvers: Sequence[str] | None,
     groups: Sequence[str] | None,
     roles: Sequence[str] | None,
     required: int,
+    rejection_policy: RejectionPolicy | None,
+    override: bool,
     actions: Sequence[Action],
-    node: str,
 ) -> dict[str, Any]:
-    """`data` of an approval. Raises `ValueError` for a single string where a list is meant."""
+    """`data` of an approval. Raises `ValueError` for a single string where a list is meant, and for
+    more votes than there are approvers."""
     named = {"approversList": approvers, "approverGroupRefs": groups, "approverRoleRefs": roles}
     if any(isinstance(value, str) for value in (*named.values(), actions)):
         raise ValueError("approvers, groups, roles and actions are lists")
-    data: dict[str, Any] = {
-        "artifactId": node,
-        "artifactType": "none" if artifact is None else "json",
-        "title": title,
-        "actions": list(actions),
-    }
-    data |= {name: list(value) for name, value in named.items() if value is not None}
-    if description is not None:
-        data["description"] = description
-    if artifact is not None:
-        data["artifactData"] = artifact
-    if required != 1:
-        data["requiredApprovals"] = required
-    return data
+    if approvers and not (groups or roles or override) and required > len(set(approvers)):
+        raise ValueError(f"required={required}, and approvers names {len(set(approvers))}")
+    return _said(
+        {
+            "artifactId": artifact_id or node,
+            "artifactType": artifact_type or ("none" if artifact is None else "json"),
+            "title": title,
+            "actions": list(actions),
+            **{name: None if value is None else list(value) for name, value in named.items()},
+            "description": description,
+            "artifactData": artifact,
+            "requiredApprovals": None if required == 1 else required,
+            "rejectionPolicy": rejection_policy,
+            "overrideBypassesQuorum": override or None,
+        }
+    )
 
 
-def clarification(questions: Mapping[str, Question]) -> dict[str, Any]:
-    """`data` of a clarification. Raises `ValueError` when there is nothing to ask."""
-    if not questions:
-        raise ValueError("ask at least one question: {'region': 'Which region?'}")
+def clarification(questions: Mapping[str, Question], *, context_type: str | None) -> dict[str, Any]:
+    """`data` of a clarification. Raises `ValueError` for what isn't questions by name."""
+    if not isinstance(questions, Mapping) or not questions:
+        raise ValueError("ask at least one question, by name: {'region': 'Which region?'}")
     asked: list[dict[str, Any]] = []
     for name, question in questions.items():
         if isinstance(question, str):
             asked.append({"id": name, "question": question})
+        elif not isinstance(question, Mapping):
+            raise ValueError(f"question {name!r} is neither words nor a JSON Schema")
         else:
             words = question.get("title") or question.get("description") or name
             asked.append({"id": name, "question": words, "schema": dict(question)})
-    return {"questions": asked}
+    return _said({"questions": asked, "contextType": context_type})
 
 
-def read_interrupt(body: Any) -> Interrupt:
-    """The interrupt in an answer's body. Raises `SaysoError` when there is none."""
-    if isinstance(body, dict):
-        found, status = body.get("interruptId"), body.get("status")
-        if isinstance(found, str) and (status == "open" or status in _CLOSED):
-            return Interrupt(found, str(status), body.get("resumeValue"))
-    raise unexpected("an interrupt")
+def _said(members: Mapping[str, Any], **always: Any) -> dict[str, Any]:
+    """`members` without those that are None, and `always`, whose None is a value."""
+    return {name: value for name, value in members.items() if value is not None} | always
 
 
-def read_run(body: Any) -> str:
-    """The run's id in an answer's body. Raises `SaysoError` when there is none."""
-    if isinstance(body, dict) and isinstance(body.get("runId"), str):
-        return str(body["runId"])
-    raise unexpected("a run")
-
-
-def read_value(interrupt: Interrupt) -> Any:
-    """The stored answer. Raises `Expired` or `Cancelled` when there is none."""
-    if interrupt.status == "resolved":
-        return interrupt.value
-    raise Expired(interrupt.id) if interrupt.status == "expired" else Cancelled(interrupt.id)
-
-
-def read_decision(interrupt: Interrupt, artifact: Any) -> Decision:
-    """The decision of an approval. A deadline that passed is one: not approved, "timeout".
-
-    Raises `Cancelled`, and `SaysoError` for a value that no approval has: what can't be read is
-    never taken for consent.
-    """
-    if interrupt.status == "expired":
-        return Decision(False, "timeout")
-    value = read_value(interrupt)
-    if not isinstance(value, dict) or not isinstance(value.get("action"), str):
-        raise unexpected("an approval's answer")
-    action = value["action"]
-    refine = value.get("refineFeedback")
-    feedback = value.get("feedback") or (refine.get("text") if isinstance(refine, dict) else "")
-    outcome = {
-        "accept": artifact,
-        "edit-accept": value.get("editedArtifactData"),
-        "refine": refine,
-    }.get(action)
-    by = value.get("decidedBy")
-    return Decision(
-        action in _GRANTS,
-        action,
-        by if isinstance(by, str) else "",
-        outcome,
-        feedback if isinstance(feedback, str) else "",
-        value,
-    )
-
-
-def read_answers(interrupt: Interrupt) -> dict[str, Any]:
-    """The answers of a clarification by question id, from each of the three shapes they come in."""
-    value = read_value(interrupt)
-    answers = value.get("answers", value) if isinstance(value, dict) else value
-    if isinstance(answers, dict):
-        return dict(answers)
-    if isinstance(answers, list) and all(isinstance(a, dict) and "id" in a for a in answers):
-        return {str(answer["id"]): answer.get("answer") for answer in answers}
-    raise unexpected("the answers to questions")
-
-
-def read_event(interrupt: Interrupt) -> Any:
-    """The payload of an external event, out of the older `{eventPayload}` wrapper where it has
-    one."""
-    value = read_value(interrupt)
-    if isinstance(value, dict) and value.keys() == {"eventPayload"}:
-        return value["eventPayload"]
-    return value
-
-
-def read_reply(interrupt: Interrupt) -> str:
-    """What a person said in a turn: the words themselves, or the JSON text of anything else."""
-    value = read_value(interrupt)
-    if isinstance(value, dict) and isinstance(value.get("content"), str):
-        value = value["content"]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def read_error(status: int, body: Any) -> SaysoError:
-    """The error of an answer that isn't 2xx."""
-    if isinstance(body, dict) and isinstance(body.get("error"), str):
-        details = body.get("details")
-        return SaysoError(
-            body["error"],
-            str(body.get("message", "")),
-            details if isinstance(details, dict) else None,
-            status=status,
-        )
-    return SaysoError(
-        "unexpected_answer",
-        f"HTTP {status} without an error body; does SAYSO_URL point at a Sayso gateway?",
-        status=status,
-    )
-
-
-def unexpected(what: str) -> SaysoError:
-    """The error for a 2xx answer that isn't what it should be."""
-    return SaysoError(
-        "unexpected_answer",
-        f"the gateway's answer is not {what}; does its version match this client's?",
-    )
+def _addresses(notify: Notify) -> list[str] | None:
+    return [notify] if isinstance(notify, str) else None if notify is None else list(notify)
 
 
 def _milliseconds(timeout: float | timedelta) -> int:
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-    if not seconds > 0:
-        raise ValueError("timeout: seconds, more than 0; None for no deadline")
+    if not (isinstance(seconds, int | float) and 0 < seconds < float("inf")):
+        raise ValueError("timeout: seconds or a timedelta, more than 0; None for no deadline")
     return max(1, round(seconds * 1000))

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from schemas.ids import IDEMPOTENCY_KEY, from_path_segment
 from schemas.payloads import check_payload
-from schemas.runs import CreateRun, FinishBody, RequestInterrupt
+from schemas.runs import AgentDecision, CancelBody, CreateRun, FinishBody, RequestInterrupt
 
 KEY = "test-key"
 
@@ -25,6 +25,9 @@ class Gateway:
         self.runs: dict[str, dict[str, Any]] = {}
         self.interrupts: dict[str, dict[str, Any]] = {}
         self.asked: list[dict[str, Any]] = []
+        self.created: list[dict[str, Any]] = []
+        self.reported: list[dict[str, Any]] = []
+        self.reasons: list[str | None] = []
         self.calls: list[str] = []
         self.trouble: list[
             int | str
@@ -42,6 +45,7 @@ class Gateway:
                 web.post("/runs/{run}/cancel", self._cancel_run),
                 web.post("/runs/{run}/interrupts/{node}", self._resolve_at),
                 web.post("/host/sayso/runs/{run}/interrupts", self._ask),
+                web.post("/host/sayso/runs/{run}/agent-decisions", self._decided),
                 web.post("/host/sayso/runs/{run}/complete", self._complete),
                 web.get("/host/sayso/interrupts/{interrupt}", self._wait),
                 web.post("/host/sayso/interrupts/{interrupt}/cancel", self._cancel),
@@ -65,10 +69,14 @@ class Gateway:
         return await handler(request)  # type: ignore[no-any-return]
 
     async def _create(self, request: web.Request) -> web.Response:
-        body = CreateRun.model_validate(await request.json())
+        raw = await request.json()
+        body = CreateRun.model_validate(raw)
+        self.created.append(raw)
         assert body.workflow_id == "sayso.external"
         named = request.headers["Idempotency-Key"]
         assert IDEMPOTENCY_KEY.match(named)
+        dedup = request.headers.get("OpenWOP-Dedup")
+        assert dedup == (None if body.scope_id is None else "enforce")
         run = self.runs.setdefault(
             named, {"runId": f"acme/run{len(self.runs):016}", "status": "running"}
         )
@@ -104,6 +112,17 @@ class Gateway:
         async with self.changed:
             self.changed.notify_all()
         return web.json_response(found, status=201)
+
+    async def _decided(self, request: web.Request) -> web.Response:
+        raw = await request.json()
+        AgentDecision.model_validate(raw)
+        assert IDEMPOTENCY_KEY.match(request.headers["Idempotency-Key"])
+        self.reported.append(raw)
+        answered = self.answer("low-confidence", raw)
+        if answered is None:
+            return web.json_response({"runId": "acme/r", "escalated": False})
+        found = {"interruptId": "acme/int-decision", "status": "resolved", "escalated": True}
+        return web.json_response(found | {"resumeValue": answered}, status=201)
 
     async def _wait(self, request: web.Request) -> web.Response:
         found = self.interrupts[from_path_segment(request.match_info["interrupt"])]
@@ -152,10 +171,12 @@ class Gateway:
         await self.until(lambda: any(call.startswith(prefix) for call in self.calls))
 
     async def _cancel(self, request: web.Request) -> web.Response:
+        self.reasons.append(CancelBody.model_validate(await request.json()).reason)
         self.interrupts[from_path_segment(request.match_info["interrupt"])]["status"] = "cancelled"
         return web.json_response({})
 
     async def _cancel_run(self, request: web.Request) -> web.Response:
+        self.reasons.append(CancelBody.model_validate(await request.json()).reason)
         return self._end(request, "cancelled")
 
     async def _complete(self, request: web.Request) -> web.Response:

@@ -214,6 +214,24 @@ async def test_no_answer_is_an_exception(
         await blocking(gateway, lambda c: c.run("r").wait_for("e", {}))
 
 
+async def test_a_run_is_come_back_to_by_its_id(gateway: Gateway) -> None:
+    def program(client: Sayso) -> tuple[sayso.Decision, list[dict[str, Any]]]:
+        with client.run("r") as run, pytest.raises(StillOpen):
+            run.approve("t", wait=0)
+        kept = str(run.id)
+        client.resolve(kept, "gate", ACCEPT)
+        gateway.runs.clear()  # a day later: no key is known any more
+        with client.run_by_id(kept) as again:
+            assert again.id == kept
+            decision = again.approve("t")
+        return decision, gateway.asked
+
+    decision, asked = await blocking(gateway, program)
+    assert decision.approved
+    assert len(asked) == 1
+    assert not [call for call in gateway.calls if call.endswith(("/complete", "/cancel"))]
+
+
 async def test_any_kind_with_a_resume_schema(gateway: Gateway) -> None:
     gateway.answer = lambda kind, data: 7
     got = await blocking(
@@ -286,7 +304,7 @@ async def test_complete_and_cancel(gateway: Gateway) -> None:
         done.complete({"total": 1})
         with pytest.raises(StillOpen) as over:
             dropped.approve("t", wait=0)
-        client.cancel(over.value.details["interruptId"])
+        client.cancel(over.value.interrupt_id)
         with pytest.raises(Cancelled):
             dropped.approve("t")
         dropped.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ from sayso import (
     SaysoError,
     StillOpen,
     Unreachable,
+    answers,
     keys,
     operations,
     settings,
@@ -265,7 +267,7 @@ def test_ids_are_spelled_for_a_path() -> None:
 )
 def test_bodies_that_are_no_interrupt(body: Any) -> None:
     with pytest.raises(SaysoError, match="unexpected_answer"):
-        shapes.read_interrupt(body)
+        answers.read_interrupt(body)
 
 
 @given(st.text(min_size=1))
@@ -310,8 +312,14 @@ def test_a_derived_key_follows_the_question_and_its_visit() -> None:
         (lambda run: run.approve("t", key="x" * 257), "key"),
         (lambda run: run.approve("t", approvers="ada"), "lists"),
         (lambda run: run.approve("t", timeout=0), "timeout"),
-        (lambda run: run.approve("t", artifact=float("nan")), "JSON"),
+        (lambda run: run.approve("t", timeout=float("inf")), "timeout"),
+        (lambda run: run.approve("t", timeout="4h"), "timeout"),
+        (lambda run: run.approve("t", artifact=float("nan")), "has to be JSON"),
+        (lambda run: run.approve("t", artifact=Decimal("1.5")), "has to be JSON"),
+        (lambda run: run.approve("t", approvers=["ada", "ada"], required=2), "approvers names 1"),
         (lambda run: run.ask({}), "at least one"),
+        (lambda run: run.ask("Which region?"), "by name"),
+        (lambda run: run.ask({"count": 5}), "'count' is neither"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_sent(call: Any, says: str) -> None:
@@ -326,6 +334,12 @@ def test_mistakes_are_told_before_anything_is_sent(call: Any, says: str) -> None
 def test_run_keys_have_a_length(key: str) -> None:
     with Sayso("http://127.0.0.1:9", "k") as client, pytest.raises(ValueError, match="run key"):
         client.run(key)
+
+
+@pytest.mark.parametrize("wrong", ["", "main", "main/", "/01m8n5aj2t8wxsfexw0m7q71ng"])
+def test_run_ids_have_a_form(wrong: str) -> None:
+    with Sayso("http://127.0.0.1:9", "k") as client, pytest.raises(ValueError, match="no run id"):
+        client.run_by_id(wrong)
 
 
 def test_a_retry_after_beyond_the_deadline_is_not_slept_through() -> None:
