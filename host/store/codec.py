@@ -92,6 +92,7 @@ _STATIC = (
     "requested_at",
     "requested_by",
     "notify",
+    "fallback",
     "self_approval",
     "replies",
     "match_key",
@@ -146,6 +147,8 @@ def load_interrupt(row: Any) -> Interrupt:
     progress = orjson.loads(row[9])
     outcome = progress["outcome"]
     asked["notify"] = tuple(asked["notify"])
+    if "fallback" in asked:
+        asked["fallback"] = tuple(asked["fallback"])
     try:
         return Interrupt(
             interrupt_id=row[0],

@@ -201,4 +201,8 @@ class Store(Protocol):
 
     async def stop(self) -> None: ...
 
-    async def healthy(self) -> bool: ...
+    async def healthy(self) -> bool:
+        """Whether it answers."""
+
+    async def takes_changes(self) -> bool:
+        """Whether it has refused none since it was last asked, or takes one now. Full disks refuse."""

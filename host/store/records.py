@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from host.decisions.copies import quick
 from host.decisions.state import Conversation, Interrupt, NewEvent, Run
 
 
@@ -16,6 +17,7 @@ class StoreUnavailable(Exception):
     """The store did not answer. Nothing was acknowledged; the same call may be made again."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
     """An event as it stands in the log. `event_id` is derived from the run and the sequence."""
@@ -33,6 +35,7 @@ class StoredEvent:
         return f"{self.run_id.partition('/')[2]}.{self.sequence}"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A remembered answer to one idempotency key. `scope` is a digest, never the key itself."""
@@ -53,6 +56,7 @@ class NewMessage:
     thread: str = ""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Commit:
     """All that one decision changes. `expected` is the run version it was decided on; 0 for a new run."""

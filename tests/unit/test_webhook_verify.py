@@ -51,7 +51,7 @@ PROVIDERS = {
     for name, provider in providers.PROVIDERS.items()
     if isinstance(provider.scheme, Scheme)
 }
-"""Those of the table. The others have tests/unit/test_webhook_providers.py."""
+"""Those of the table. The others have tests of their own: twilio, adyen, braintree, public_keys, bearer."""
 URL = "https://sayso.example.com/hooks/shop"
 LISTS = [name for name in PROVIDERS if PROVIDERS[name].scheme.signature_key]
 TIMED = [name for name in PROVIDERS if PROVIDERS[name].scheme.timed]

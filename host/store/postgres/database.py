@@ -18,6 +18,11 @@ from schemas.errors import Refusal
 T = TypeVar("T")
 
 _AWAY = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+_REFUSALS = (
+    asyncpg.DiskFullError,
+    asyncpg.PostgresIOError,
+    asyncpg.ReadOnlySQLTransactionError,
+)
 
 _POOL = 8
 _GIVE_BACK_SECONDS = 1.0
@@ -36,12 +41,15 @@ SELECT set_config('synchronous_commit', 'on', false)
 
 
 class Database:
-    """A pool of connections. `deadline` is in seconds and covers connecting, waiting and working."""
+    """A pool of connections. `deadline` is in seconds and covers connecting, waiting and working.
+
+    `refused`: the server took no change, as when its disk is full (`host.store.room`)."""
 
     def __init__(self, url: str, deadline: float) -> None:
         self._url = url
         self._deadline = deadline
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self.refused = False
 
     async def start(self) -> None:
         """Connect once. Raises `StoreUnavailable` with what to do."""
@@ -66,7 +74,10 @@ class Database:
                 "the special characters of the password percent-encoded."
             ) from None
         except _AWAY as error:
-            raise StoreUnavailable(f"Cannot open the PostgreSQL database: {_why(error)}") from None
+            said = why(error).rstrip(".")
+            raise StoreUnavailable(
+                f"Cannot open the PostgreSQL database: {said}. Start it, or correct store.url."
+            ) from None
         self._pool = pool
 
     async def stop(self) -> None:
@@ -118,11 +129,12 @@ class Database:
         except asyncpg.IntegrityConstraintViolationError as error:
             raise Conflict(f"a unique name is taken: {error.constraint_name}") from None
         except asyncpg.TransactionRollbackError as error:  # a deadlock: somebody else went on
-            raise Conflict(_why(error)) from None
+            raise Conflict(why(error)) from None
         except (asyncpg.DataError, ValueError) as error:
             raise _unkeepable(error) from None
         except _AWAY as error:
-            raise StoreUnavailable(f"The database did not answer: {_why(error)}") from None
+            self.refused = self.refused or isinstance(error, _REFUSALS)
+            raise StoreUnavailable(f"The database did not answer: {why(error)}") from None
 
     async def _prepare(self, connection: asyncpg.Connection[Any]) -> None:
         await connection.execute(_SESSION.format(milliseconds=round(self._deadline * 900)))
@@ -152,9 +164,11 @@ def _unkeepable(error: Exception) -> Refusal:
     return Refusal("validation_error", f"{what}, which the database can't keep. Leave it out.")
 
 
-def _why(error: Exception) -> str:
-    """The server's first line. Details and hints, which may quote data, stay out of it."""
+def why(error: Exception) -> str:
+    """What the network or the server says, in one line. Details and hints, which may quote data, stay out."""
     if isinstance(error, TimeoutError):
         return "no answer in time."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}."
     text = str(error.args[0] if error.args else "").partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

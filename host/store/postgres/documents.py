@@ -8,8 +8,8 @@ import orjson
 
 from host.store.documents import Document
 from host.store.postgres.database import Database
+from host.store.rows import DOCUMENT, load_document
 
-_FIELDS: Final = "key, value, version, expires_at"
 _PUT: Final = """
     INSERT INTO documents AS d (kind, key, value, version, expires_at)
     SELECT $1, $2, $3, 1, $6::bigint
@@ -28,13 +28,13 @@ class PostgresDocuments:
 
     async def get(self, kind: str, key: str, now: int) -> Document | None:
         rows = await self._db.fetch(
-            f"SELECT {_FIELDS} FROM documents WHERE kind = $1 AND key = $2 "  # noqa: S608 - fixed texts
+            f"SELECT {DOCUMENT} FROM documents WHERE kind = $1 AND key = $2 "  # noqa: S608 - fixed texts
             "AND (expires_at IS NULL OR expires_at > $3)",
             kind,
             key,
             now,
         )
-        return _document(rows[0]) if rows else None
+        return load_document(rows[0]) if rows else None
 
     async def put(
         self,
@@ -63,7 +63,7 @@ class PostgresDocuments:
         self, kind: str, now: int, *, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[Document]:
         rows = await self._db.fetch(
-            f"SELECT {_FIELDS} FROM documents WHERE kind = $1 AND key > $2 AND key >= $3 "  # noqa: S608
+            f"SELECT {DOCUMENT} FROM documents WHERE kind = $1 AND key > $2 AND key >= $3 "  # noqa: S608
             "AND starts_with(key, $3) AND (expires_at IS NULL OR expires_at > $4) ORDER BY key LIMIT $5",
             kind,
             after,
@@ -71,7 +71,7 @@ class PostgresDocuments:
             now,
             limit,
         )
-        return [_document(row) for row in rows]
+        return [load_document(row) for row in rows]
 
     async def forget(self, now: int, limit: int) -> int:
         rows = await self._db.fetch(
@@ -82,7 +82,3 @@ class PostgresDocuments:
             limit,
         )
         return len(rows)
-
-
-def _document(row: Any) -> Document:
-    return Document(row["key"], orjson.loads(row["value"]), row["version"], row["expires_at"])

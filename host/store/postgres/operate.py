@@ -15,6 +15,7 @@ from host.store.keys import StoredKey
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
 from host.store.records import Conflict
+from host.store.rows import load_entry
 from schemas.payloads import Kind
 
 _KEY: Final = "key_id, sha256, tenant, scopes, created_at, expires_at, revoked_at, used_day"
@@ -135,7 +136,7 @@ class PostgresAudit:
         row = await self._db.one(
             "SELECT body FROM audit WHERE tenant = $1 ORDER BY number DESC LIMIT 1", tenant
         )
-        return _entry(row) if row else None
+        return load_entry(row) if row else None
 
     async def extend(self, entries: tuple[Entry, ...], after: int, position: int) -> None:
         moved = await self._db.fetch(
@@ -159,7 +160,7 @@ class PostgresAudit:
             after,
             limit,
         )
-        return [_entry(row) for row in rows]
+        return [load_entry(row) for row in rows]
 
     async def tenants(self) -> list[str]:
         # A hop from tenant to tenant through the primary key, and never a scan of all entries.
@@ -206,7 +207,3 @@ def _stored_key(row: Any) -> StoredKey:
         revoked_at=row[6],
         used_day=row[7],
     )
-
-
-def _entry(row: Any) -> Entry:
-    return Entry(**orjson.loads(row[0]))

@@ -12,6 +12,7 @@ from host.store.port import Message, MessageStatus
 from host.store.postgres.batches import Batches
 from host.store.postgres.database import Database
 from host.store.records import Reply
+from host.store.rows import MESSAGE_STATUS, load_message, load_message_status, message_key
 
 _ERROR_CHARS = 500
 
@@ -89,7 +90,7 @@ class PostgresDeliveries:
             lease_ms,
             limit,
         )
-        return [_message(row) for row in sorted(rows, key=lambda row: (row[0], row[1], row[2]))]
+        return [load_message(row) for row in sorted(rows, key=lambda row: (row[0], row[1], row[2]))]
 
     async def renew(self, messages: Sequence[Message], now: int, lease_ms: int) -> list[Message]:
         # Rows are locked in the order of their ids, as everywhere: two renewals can't wait in a circle.
@@ -110,14 +111,14 @@ class PostgresDeliveries:
             lease_ms,
         )
         held = {tuple(row) for row in rows}
-        return [message for message in messages if _key(message) in held]
+        return [message for message in messages if message_key(message) in held]
 
     async def shown(self, message: Message, ref: dict[str, Any], now: int) -> bool:
         changed = await self._db.fetch(
             "UPDATE messages SET shown = $5, ref = $6, attempts = 0, error = '', leased_until = 0, "
             "due_at = CASE WHEN wanted > $5 THEN sayso_by_now($7) END "
             "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4 RETURNING 1",
-            *_key(message),
+            *message_key(message),
             message.fence,
             message.wanted,
             orjson.dumps(ref),
@@ -130,7 +131,7 @@ class PostgresDeliveries:
             "UPDATE messages SET attempts = attempts + 1, error = $5, leased_until = 0, "
             "due_at = sayso_by_now($6, $7) "
             "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4",
-            *_key(message),
+            *message_key(message),
             message.fence,
             error_text(error),
             retry_at,
@@ -142,7 +143,7 @@ class PostgresDeliveries:
             "UPDATE messages SET leased_until = 0, due_at = sayso_by_now($5, $6) "
             "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 AND fence = $4 "
             "AND due_at IS NOT NULL",
-            *_key(message),
+            *message_key(message),
             message.fence,
             until,
             max(until - now, 0),
@@ -152,7 +153,7 @@ class PostgresDeliveries:
         changed = await self._db.fetch(
             "UPDATE messages SET ref = $5 WHERE interrupt_id = $1 AND channel = $2 "
             "AND address = $3 AND fence = $4 RETURNING 1",
-            *_key(message),
+            *message_key(message),
             message.fence,
             orjson.dumps(ref) if ref else None,
         )
@@ -164,7 +165,7 @@ class PostgresDeliveries:
             "SELECT interrupt_id, $4, $5, tenant, thread, wanted, sayso_by_now($6) FROM messages "
             "WHERE interrupt_id = $1 AND channel = $2 AND address = $3 "
             "ON CONFLICT DO NOTHING RETURNING 1",
-            *_key(message),
+            *message_key(message),
             channel,
             address,
             now,
@@ -194,23 +195,11 @@ class PostgresDeliveries:
 
     async def of(self, interrupt_id: str) -> list[MessageStatus]:
         rows = await self._db.fetch(
-            "SELECT channel, address, due_at, wanted, shown, attempts, error, ref FROM messages "
+            f"SELECT {MESSAGE_STATUS} FROM messages "  # noqa: S608
             "WHERE interrupt_id = $1 ORDER BY channel, address",
             interrupt_id,
         )
-        return [
-            MessageStatus(
-                channel=row[0],
-                address=row[1],
-                state="due" if row[2] is not None else "shown" if row[4] >= row[3] else "dead",
-                wanted=row[3],
-                shown=row[4],
-                attempts=row[5],
-                error=row[6],
-                ref=orjson.loads(row[7]) if row[7] else None,
-            )
-            for row in rows
-        ]
+        return [load_message_status(row) for row in rows]
 
     async def thread(self, tenant: str, thread: str, channel: str, address: str) -> Any | None:
         row = await self._db.one(
@@ -269,21 +258,3 @@ class PostgresLinks:
 def error_text(error: str) -> str:
     """What a channel or a provider said went wrong, as far as PostgreSQL keeps it (no U+0000)."""
     return error[:_ERROR_CHARS].replace("\0", "\N{SYMBOL FOR NULL}")
-
-
-def _key(message: Message) -> tuple[str, str, str]:
-    return message.interrupt_id, message.channel, message.address
-
-
-def _message(row: Any) -> Message:
-    return Message(
-        interrupt_id=row[0],
-        channel=row[1],
-        address=row[2],
-        thread=row[3],
-        wanted=row[4],
-        shown=row[5],
-        ref=orjson.loads(row[6]) if row[6] else None,
-        attempts=row[7],
-        fence=row[8],
-    )

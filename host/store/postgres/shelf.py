@@ -16,6 +16,7 @@ import orjson
 from host.store import codec
 from host.store.postgres.database import Database
 from host.store.postgres.queues import error_text
+from host.store.rows import shelf_conditions
 from host.store.shelf import Listed, ShelvedEvent, Wanted
 
 _DUE: Final = (
@@ -139,22 +140,7 @@ class PostgresShelf:
     async def listing(self, wanted: Wanted, now: int) -> list[Listed]:
         args: list[Any] = [wanted.tenant, now, wanted.limit]
         where = ["tenant = $1", "$2::bigint IS NOT NULL"]
-
-        def argument(value: Any) -> str:
-            args.append(value)
-            return f"${len(args)}"
-
-        if wanted.source:
-            where.append(f"source = {argument(wanted.source)}")
-        if wanted.standing == "duplicate":
-            where.append("duplicates > 0")
-        elif wanted.standing:
-            where.append(f"{_STANDING} = {argument(wanted.standing)}")
-            if wanted.standing != "applied":
-                where.append("state <> 'applied'")  # for the index
-        if wanted.before is not None:
-            last = ", ".join(argument(value) for value in wanted.before)
-            where.append(f"(received_at, source, event_id) < ({last})")
+        where += shelf_conditions(wanted, _STANDING, "$", args)
         rows = await self._db.fetch(
             f"SELECT {codec.SHELVED}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
             "ORDER BY received_at DESC, source DESC, event_id DESC LIMIT $3",

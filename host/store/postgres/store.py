@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 
+from host.store import room
 from host.store.postgres.database import Database
 from host.store.postgres.documents import PostgresDocuments
 from host.store.postgres.log import PostgresLog
@@ -98,3 +99,6 @@ class PostgresStore:
             return await self._db.one("SELECT 1") is not None
         except StoreUnavailable:
             return False
+
+    async def takes_changes(self) -> bool:
+        return await room.takes_changes(self._db, self.documents)

@@ -9,12 +9,9 @@ from typing import Any
 
 from host.store.postgres.database import Database
 from host.store.records import Reply
+from host.store.rows import SUBSCRIPTION, load_subscription
 from host.store.webhooks import Dead, DeadLetter, DeadLetters, Delivery, Subscription
 
-_SUBSCRIPTION = (
-    "webhook_id, url, events, tags, algorithms, secret, secret_made, previous_secret, "
-    "previous_until, created_at, failing_since, disabled"
-)
 # A reply is kept in the statement that it answers for: $1 to $5, of which $1 is null where there is none.
 _KEPT = (
     "kept AS (INSERT INTO replies (scope, digest, status, body, at) SELECT $1::text, $2::text, "
@@ -55,18 +52,18 @@ class PostgresSubscriptions:
 
     async def get(self, webhook_id: str) -> Subscription | None:
         row = await self._db.one(
-            f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE webhook_id = $1",  # noqa: S608
+            f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE webhook_id = $1",  # noqa: S608
             webhook_id,
         )
-        return _subscription(row) if row else None
+        return load_subscription(row) if row else None
 
     async def of(self, tenant: str) -> list[Subscription]:
         rows = await self._db.fetch(
-            f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE tenant = $1 "  # noqa: S608
+            f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE tenant = $1 "  # noqa: S608
             "ORDER BY created_at, webhook_id",
             tenant,
         )
-        return [_subscription(row) for row in rows]
+        return [load_subscription(row) for row in rows]
 
     async def rotate(
         self, webhook_id: str, secret: str, until: int, now: int, reply: Reply | None = None
@@ -241,20 +238,3 @@ def _reply(reply: Reply | None, now: int) -> tuple[Any, ...]:
     if reply is None:
         return None, None, None, None, now
     return reply.scope, reply.digest, reply.status, reply.body, now
-
-
-def _subscription(row: Any) -> Subscription:
-    return Subscription(
-        webhook_id=row[0],
-        url=row[1],
-        events=tuple(row[2]),
-        tags=tuple(row[3]),
-        algorithms=tuple(row[4]),
-        secret=row[5],
-        secret_made=row[6],
-        previous_secret=row[7],
-        previous_until=row[8],
-        created_at=row[9],
-        failing_since=row[10],
-        disabled=row[11],
-    )

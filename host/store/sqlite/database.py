@@ -28,7 +28,9 @@ _BATCH = 512
 
 
 class Database:
-    """The file and its two connections. All methods are called on the event loop."""
+    """The file and its two connections. All methods are called on the event loop.
+
+    `refused`: a change was not taken, as by a disk that is full (`host.store.room`)."""
 
     def __init__(self, path: Path, migrations: list[str]) -> None:
         self._path = path
@@ -38,6 +40,7 @@ class Database:
         self._disk: ThreadPoolExecutor | None = None
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
+        self.refused = False
 
     async def start(self) -> None:
         """Open the file and migrate it. Raises `StoreUnavailable` with what to do."""
@@ -140,6 +143,7 @@ class Database:
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
+            self.refused = True
             gone = StoreUnavailable(f"The database did not take the change: {error}")
             results = [(future, None, gone) for _, future in batch]
         _wake(results)

@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 
 from host.store.documents import Document
+from host.store.rows import DOCUMENT, load_document
 from host.store.sqlite.database import Database
 
-_FIELDS: Final = "key, value, version, expires_at"
 _ALIVE: Final = "(expires_at IS NULL OR expires_at > :now)"
 _PUT: Final = f"""
     INSERT INTO documents (kind, key, value, version, expires_at)
@@ -31,11 +31,11 @@ class SqliteDocuments:
 
     async def get(self, kind: str, key: str, now: int) -> Document | None:
         row = self._db.one(
-            f"SELECT {_FIELDS} FROM documents WHERE kind = ?1 AND key = ?2 AND "  # noqa: S608
+            f"SELECT {DOCUMENT} FROM documents WHERE kind = ?1 AND key = ?2 AND "  # noqa: S608
             "(expires_at IS NULL OR expires_at > ?3)",
             (kind, key, now),
         )
-        return _document(row) if row else None
+        return load_document(row) if row else None
 
     async def put(
         self,
@@ -72,12 +72,12 @@ class SqliteDocuments:
         self, kind: str, now: int, *, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[Document]:
         rows = self._db.read(
-            f"SELECT {_FIELDS} FROM documents WHERE kind = ?1 AND key > ?2 AND key >= ?3 "  # noqa: S608
+            f"SELECT {DOCUMENT} FROM documents WHERE kind = ?1 AND key > ?2 AND key >= ?3 "  # noqa: S608
             "AND substr(key, 1, length(?3)) = ?3 AND (expires_at IS NULL OR expires_at > ?4) "
             "ORDER BY key LIMIT ?5",
             (kind, after, prefix, now, limit),
         )
-        return [_document(row) for row in rows]
+        return [load_document(row) for row in rows]
 
     async def forget(self, now: int, limit: int) -> int:
         sql = (
@@ -87,8 +87,3 @@ class SqliteDocuments:
         return await self._db.write(
             lambda connection: connection.execute(sql, (now, limit)).rowcount
         )
-
-
-def _document(row: Any) -> Document:
-    key, value, version, expires_at = row
-    return Document(key, orjson.loads(value), version, expires_at)

@@ -151,8 +151,14 @@ def _append(connection: sqlite3.Connection, commit: Commit) -> None:
         "INSERT INTO log (run_id, sequence, at, events) VALUES (?, ?, ?, ?)",
         (run.run_id, commit.expected, commit.at, codec.dump_events(commit.events)),
     )
+    opened = {e.record["opens"] for e in commit.events if e.record and "opens" in e.record}
     for interrupt in commit.interrupts:
-        _put_interrupt(connection, interrupt, commit.at)
+        if interrupt.interrupt_id in opened:
+            _open_interrupt(connection, interrupt)
+        else:
+            _change_interrupt(connection, interrupt, commit.at)
+        if interrupt.match_key is not None:
+            _put_wait(connection, interrupt)
     for message in commit.messages:
         execute(
             "INSERT INTO messages (interrupt_id, channel, address, tenant, thread, wanted, due_at) "
@@ -176,39 +182,41 @@ def _append(connection: sqlite3.Connection, commit: Commit) -> None:
         )
 
 
-def _put_interrupt(connection: sqlite3.Connection, interrupt: Interrupt, at: int) -> None:
-    execute = connection.execute
-    progress = codec.dump_progress(interrupt)
-    changed = execute(
-        "UPDATE interrupts SET status = ?, version = ?, progress = ? WHERE interrupt_id = ?",
-        (interrupt.status, interrupt.version, progress, interrupt.interrupt_id),
+def _open_interrupt(connection: sqlite3.Connection, interrupt: Interrupt) -> None:
+    connection.execute(
+        "INSERT INTO interrupts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            interrupt.interrupt_id,
+            interrupt.run_id,
+            interrupt.node_id,
+            interrupt.key,
+            interrupt.kind,
+            interrupt.status,
+            interrupt.version,
+            interrupt.deadline,
+            codec.dump_progress(interrupt),
+        ),
     )
-    if changed.rowcount == 0:
-        execute(
-            "INSERT INTO interrupts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                interrupt.interrupt_id,
-                interrupt.run_id,
-                interrupt.node_id,
-                interrupt.key,
-                interrupt.kind,
-                interrupt.status,
-                interrupt.version,
-                interrupt.deadline,
-                progress,
-            ),
-        )
-        execute(
-            "INSERT INTO asked VALUES (?, ?)",
-            (interrupt.interrupt_id, codec.dump_asked(interrupt)),
-        )
-    elif interrupt.notify:
-        execute(
+    connection.execute(
+        "INSERT INTO asked VALUES (?, ?)", (interrupt.interrupt_id, codec.dump_asked(interrupt))
+    )
+
+
+def _change_interrupt(connection: sqlite3.Connection, interrupt: Interrupt, at: int) -> None:
+    connection.execute(
+        "UPDATE interrupts SET status = ?, version = ?, progress = ? WHERE interrupt_id = ?",
+        (
+            interrupt.status,
+            interrupt.version,
+            codec.dump_progress(interrupt),
+            interrupt.interrupt_id,
+        ),
+    )
+    if interrupt.notify:
+        connection.execute(
             "UPDATE messages SET wanted = ?, due_at = coalesce(due_at, ?) WHERE interrupt_id = ?",
             (interrupt.version, at, interrupt.interrupt_id),
         )
-    if interrupt.match_key is not None:
-        _put_wait(connection, interrupt)
 
 
 def _put_wait(connection: sqlite3.Connection, interrupt: Interrupt) -> None:

@@ -14,6 +14,7 @@ from host.store.audit import LoggedCommit
 from host.store.census import Census
 from host.store.keys import StoredKey
 from host.store.records import Conflict
+from host.store.rows import load_entry
 from host.store.sqlite.database import Database
 from schemas.payloads import Kind
 
@@ -100,7 +101,7 @@ class SqliteAudit:
         row = self._db.one(
             "SELECT body FROM audit WHERE tenant = ? ORDER BY number DESC LIMIT 1", (tenant,)
         )
-        return _entry(row) if row else None
+        return load_entry(row) if row else None
 
     async def extend(self, entries: tuple[Entry, ...], after: int, position: int) -> None:
         def job(connection: sqlite3.Connection) -> None:
@@ -121,7 +122,7 @@ class SqliteAudit:
             "SELECT body FROM audit WHERE tenant = ? AND number > ? ORDER BY number LIMIT ?",
             (tenant, after, limit),
         )
-        return [_entry(row) for row in rows]
+        return [load_entry(row) for row in rows]
 
     async def tenants(self) -> list[str]:
         # A hop from tenant to tenant through the primary key, and never a scan of all entries.
@@ -180,7 +181,3 @@ def _stored_key(row: Any) -> StoredKey:
         revoked_at=row[6],
         used_day=row[7],
     )
-
-
-def _entry(row: Any) -> Entry:
-    return Entry(**orjson.loads(row[0]))

@@ -11,6 +11,7 @@ import orjson
 from host.store.codec import ref_key
 from host.store.port import Message, MessageStatus
 from host.store.records import Reply
+from host.store.rows import MESSAGE_STATUS, load_message, load_message_status, message_key
 from host.store.sqlite.database import Database
 
 
@@ -71,7 +72,7 @@ class SqliteDeliveries:
                 "fence",
                 (now + lease_ms, now, now, limit),
             ).fetchall()
-            return [_message(row) for row in sorted(rows)]
+            return [load_message(row) for row in sorted(rows)]
 
         return await self._db.write(job)
 
@@ -83,7 +84,7 @@ class SqliteDeliveries:
                 if connection.execute(
                     "UPDATE messages SET leased_until = ? WHERE interrupt_id = ? AND channel = ? "
                     "AND address = ? AND fence = ? AND leased_until > 0",
-                    (now + lease_ms, *_key(message), message.fence),
+                    (now + lease_ms, *message_key(message), message.fence),
                 ).rowcount
             ]
 
@@ -100,7 +101,7 @@ class SqliteDeliveries:
                     orjson.dumps(ref),
                     message.wanted,
                     now,
-                    *_key(message),
+                    *message_key(message),
                     message.fence,
                 ),
             )
@@ -114,7 +115,7 @@ class SqliteDeliveries:
                 c.execute(
                     "UPDATE messages SET attempts = attempts + 1, error = ?, leased_until = 0, "
                     "due_at = ? WHERE interrupt_id = ? AND channel = ? AND address = ? AND fence = ?",
-                    (error[:500], retry_at, *_key(message), message.fence),
+                    (error[:500], retry_at, *message_key(message), message.fence),
                 ).rowcount
             )
         )
@@ -125,7 +126,7 @@ class SqliteDeliveries:
                 c.execute(
                     "UPDATE messages SET leased_until = 0, due_at = ? WHERE interrupt_id = ? "
                     "AND channel = ? AND address = ? AND fence = ? AND due_at IS NOT NULL",
-                    (until, *_key(message), message.fence),
+                    (until, *message_key(message), message.fence),
                 ).rowcount
             )
         )
@@ -136,7 +137,7 @@ class SqliteDeliveries:
                 c.execute(
                     "UPDATE messages SET ref = ? WHERE interrupt_id = ? AND channel = ? "
                     "AND address = ? AND fence = ?",
-                    (orjson.dumps(ref) if ref else None, *_key(message), message.fence),
+                    (orjson.dumps(ref) if ref else None, *message_key(message), message.fence),
                 ).rowcount
                 == 1
             )
@@ -149,7 +150,7 @@ class SqliteDeliveries:
                     "INSERT INTO messages (interrupt_id, channel, address, tenant, thread, wanted, "
                     "due_at) SELECT interrupt_id, ?, ?, tenant, thread, wanted, ? FROM messages "
                     "WHERE interrupt_id = ? AND channel = ? AND address = ? ON CONFLICT DO NOTHING",
-                    (channel, address, now, *_key(message)),
+                    (channel, address, now, *message_key(message)),
                 ).rowcount
                 == 1
             )
@@ -182,23 +183,11 @@ class SqliteDeliveries:
 
     async def of(self, interrupt_id: str) -> list[MessageStatus]:
         rows = self._db.read(
-            "SELECT channel, address, due_at, wanted, shown, attempts, error, ref FROM messages "
+            f"SELECT {MESSAGE_STATUS} FROM messages "  # noqa: S608
             "WHERE interrupt_id = ? ORDER BY channel, address",
             (interrupt_id,),
         )
-        return [
-            MessageStatus(
-                channel=row[0],
-                address=row[1],
-                state="due" if row[2] is not None else "shown" if row[4] >= row[3] else "dead",
-                wanted=row[3],
-                shown=row[4],
-                attempts=row[5],
-                error=row[6],
-                ref=orjson.loads(row[7]) if row[7] else None,
-            )
-            for row in rows
-        ]
+        return [load_message_status(row) for row in rows]
 
     async def thread(self, tenant: str, thread: str, channel: str, address: str) -> Any | None:
         row = self._db.one(
@@ -247,21 +236,3 @@ class SqliteLinks:
     async def find(self, digest: str) -> tuple[str, dict[str, str]] | None:
         row = self._db.one("SELECT interrupt_id, person FROM links WHERE digest = ?", (digest,))
         return (row[0], orjson.loads(row[1])) if row else None
-
-
-def _key(message: Message) -> tuple[str, str, str]:
-    return message.interrupt_id, message.channel, message.address
-
-
-def _message(row: Any) -> Message:
-    return Message(
-        interrupt_id=row[0],
-        channel=row[1],
-        address=row[2],
-        thread=row[3],
-        wanted=row[4],
-        shown=row[5],
-        ref=orjson.loads(row[6]) if row[6] else None,
-        attempts=row[7],
-        fence=row[8],
-    )

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from host.store import codec
+from host.store.rows import shelf_conditions
 from host.store.shelf import Listed, ShelvedEvent, Wanted
 from host.store.sqlite.database import Database
 
@@ -108,22 +109,7 @@ class SqliteShelf:
     async def listing(self, wanted: Wanted, now: int) -> list[Listed]:
         args: list[Any] = [wanted.tenant, now, wanted.limit]
         where = ["tenant = ?1"]
-
-        def argument(value: Any) -> str:
-            args.append(value)
-            return f"?{len(args)}"
-
-        if wanted.source:
-            where.append(f"source = {argument(wanted.source)}")
-        if wanted.standing == "duplicate":
-            where.append("duplicates > 0")
-        elif wanted.standing:
-            where.append(f"{_STANDING} = {argument(wanted.standing)}")
-            if wanted.standing != "applied":
-                where.append("state <> 'applied'")  # for the index
-        if wanted.before is not None:
-            last = ", ".join(argument(value) for value in wanted.before)
-            where.append(f"(received_at, source, event_id) < ({last})")
+        where += shelf_conditions(wanted, _STANDING, "?", args)
         rows = self._db.read(
             f"SELECT {codec.SHELVED}, {_STANDING} FROM shelf WHERE {' AND '.join(where)} "  # noqa: S608
             "ORDER BY received_at DESC, source DESC, event_id DESC LIMIT ?3",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from host.store import room
 from host.store.records import StoreUnavailable
 from host.store.sqlite.database import Database
 from host.store.sqlite.documents import SqliteDocuments
@@ -63,3 +64,6 @@ class SqliteStore:
             return self._db.one("SELECT 1") is not None
         except StoreUnavailable:
             return False
+
+    async def takes_changes(self) -> bool:
+        return await room.takes_changes(self._db, self.documents)

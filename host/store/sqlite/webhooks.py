@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 import orjson
 
 from host.store.records import Commit, Reply
+from host.store.rows import SUBSCRIPTION, load_subscription
 from host.store.sqlite.database import Database
 from host.store.webhooks import Subscription, Wish, owed
-
-_SUBSCRIPTION = (
-    "webhook_id, url, events, tags, algorithms, secret, secret_made, previous_secret, "
-    "previous_until, created_at, failing_since, disabled"
-)
 
 
 def enqueue(connection: sqlite3.Connection, commit: Commit) -> None:
@@ -68,18 +63,18 @@ class SqliteSubscriptions:
 
     async def get(self, webhook_id: str) -> Subscription | None:
         row = self._db.one(
-            f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE webhook_id = ?",  # noqa: S608
+            f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE webhook_id = ?",  # noqa: S608
             (webhook_id,),
         )
-        return _subscription(row) if row else None
+        return load_subscription(row, orjson.loads) if row else None
 
     async def of(self, tenant: str) -> list[Subscription]:
         rows = self._db.read(
-            f"SELECT {_SUBSCRIPTION} FROM subscriptions WHERE tenant = ? "  # noqa: S608
+            f"SELECT {SUBSCRIPTION} FROM subscriptions WHERE tenant = ? "  # noqa: S608
             "ORDER BY created_at, webhook_id",
             (tenant,),
         )
-        return [_subscription(row) for row in rows]
+        return [load_subscription(row, orjson.loads) for row in rows]
 
     async def rotate(
         self, webhook_id: str, secret: str, until: int, now: int, reply: Reply | None = None
@@ -129,20 +124,3 @@ def _keep(connection: sqlite3.Connection, reply: Reply | None, now: int) -> None
             "INSERT INTO replies VALUES (?, ?, ?, ?, ?)",
             (reply.scope, reply.digest, reply.status, reply.body, now),
         )
-
-
-def _subscription(row: Any) -> Subscription:
-    return Subscription(
-        webhook_id=row[0],
-        url=row[1],
-        events=tuple(orjson.loads(row[2])),
-        tags=tuple(orjson.loads(row[3])),
-        algorithms=tuple(orjson.loads(row[4])),
-        secret=row[5],
-        secret_made=bool(row[6]),
-        previous_secret=row[7],
-        previous_until=row[8],
-        created_at=row[9],
-        failing_since=row[10],
-        disabled=row[11],
-    )
