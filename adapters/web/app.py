@@ -96,9 +96,11 @@ class WebChannel:
             return problem("foreign_page", 403, spoken(request))
         submission = await read_form(request)
         visitor = await self._visitor(request)
-        if not visitor.may_answer:
-            raise Refusal("forbidden", "This link shows the question and can't answer it.")
         card = await self._card(visitor)
+        if not visitor.may_answer:
+            if card.state != "open":  # a token is good until then: somebody was first
+                return await self._again(request, visitor, card, submission, 409)
+            raise Refusal("forbidden", "This link shows the question and can't answer it.")
         words = words_of(card.reader.locale)
         cookie = request.cookies.get(self._form_cookie, "")
         try:
@@ -254,7 +256,7 @@ class WebChannel:
             return html(render.card_html(page, ""), page.status)
         cookie, fresh = browser_cookie(request.cookies.get(self._form_cookie))
         nonce = self._seal.issue(visitor.handle, cookie, page.card.version)
-        response = html(render.card_html(page, nonce), page.status)
+        response = html(render.card_html(page, nonce), page.status, render.headers_of(page))
         if fresh:
             self._set_cookie(response, self._form_cookie, cookie)
         return response

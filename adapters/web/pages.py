@@ -14,6 +14,7 @@ from adapters.views import Action, Card, Form, Reader
 from adapters.web.fields import Control, as_posted, control
 from adapters.web.offers import Offers
 from adapters.web.receive import CONFIRMED
+from host.decisions.state import SOMEBODY
 
 MAX_EVIDENCE: Final = 50_000
 """Characters of an artifact that the page shows; the rest is for the system that asked."""
@@ -70,9 +71,25 @@ class CardPage:
     evidence_cut: bool
     deadline: Moment | None
     decided_at: Moment | None
-    reader: str
+    footer: str
     words: Words
     login: bool = False  # the link has to be proven before anything is offered
+
+    @property
+    def searches(self) -> bool:
+        """Whether it has a picker, whose choices are searched while words are typed."""
+        return any(c.widget == "picker" for one in self.sections for c in one.controls)
+
+    @property
+    def body(self) -> str:
+        """The card's text, unless it only says again what the title or the open form says."""
+        asked = self.card.kind == "clarification" and bool(self.sections)
+        return "" if asked or self.card.body == self.card.title else self.card.body
+
+    @property
+    def faults(self) -> tuple[Control, ...]:
+        """The controls whose answers did not fit, for the list at the top."""
+        return tuple(c for one in self.sections for c in one.controls if c.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +155,9 @@ def card_page(
 ) -> CardPage:
     """The page that shows `card`.
 
-    `reader` is the name that the link was made for. `forms` holds what each action asks first, by
-    action id. A notice about a problem has
-    `alert`. Without a `status` the page has the one of its card: 410 once it has expired, else 200.
+    `reader` is the name that the link was made for, `SOMEBODY` for nobody in particular. `forms`
+    holds what each action asks first, by action id. A notice about a problem has `alert`. Without a
+    `status` the page has the one of its card: 410 once it has expired, else 200.
     """
     words, tone = words_of(card.reader.locale), _TONES[card.state]
     sections: tuple[Section, ...] = ()
@@ -163,9 +180,15 @@ def card_page(
         evidence_cut=len(card.evidence) > MAX_EVIDENCE,
         deadline=moment(card.deadline, card.reader),
         decided_at=moment(card.decided_at, card.reader),
-        reader=reader,
+        footer=_footer(reader, words),
         words=words,
     )
+
+
+def _footer(reader: str, words: Words) -> str:
+    if reader == SOMEBODY:
+        return words("page.footer_anybody")
+    return words("page.footer", name=reader) if reader else words("page.footer_you")
 
 
 def moment(at: datetime | None, reader: Reader) -> Moment | None:

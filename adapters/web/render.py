@@ -1,22 +1,23 @@
-"""Pages -> HTML. Pure: templates and the style sheet are read once, when the module is loaded."""
+"""Pages -> HTML. Pure: what never changes is read with the module, and a template with its first page."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
-from typing import Final
-
-import jinja2
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Final
 
 from adapters.texts import visible
 from adapters.web import login, press
 from adapters.web.fields import Control
 from adapters.web.pages import CardPage, Problem
 from adapters.web.receive import CONFIRMED
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def adjacent_groups(controls: Iterable[Control]) -> list[tuple[str, list[Control]]]:
@@ -25,36 +26,33 @@ def adjacent_groups(controls: Iterable[Control]) -> list[tuple[str, list[Control
 
 
 _CSS: Final = (files("adapters.web.templates") / "page.css").read_text("utf-8")
+SEARCH: Final = (files("adapters.web.templates") / "search.js").read_text("utf-8")
 
-_ENVIRONMENT: Final = jinja2.Environment(
-    loader=jinja2.PackageLoader("adapters.web", "templates"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    finalize=visible,
-    auto_reload=False,
-)
-_ENVIRONMENT.filters["groupby_adjacent"] = adjacent_groups
-# The text of our own style sheet, no one else's; the policy below allows exactly these bytes.
-_ENVIRONMENT.globals["css"] = Markup(_CSS)  # noqa: S704
-_ENVIRONMENT.globals["confirmed"] = CONFIRMED
-_ENVIRONMENT.globals["press"] = press
-_ENVIRONMENT.globals["login"] = login
-_ENVIRONMENT.globals["script"] = Markup(press.SCRIPT)  # noqa: S704 - ours, as the style sheet is
 
-CONTENT_SECURITY_POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        f"style-src 'sha256-{base64.b64encode(hashlib.sha256(_CSS.encode()).digest()).decode()}'",
-        f"script-src 'sha256-{press.SCRIPT_HASH}'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _policy(*scripts: str, connect: str = "") -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {_hash(_CSS)}",
+            f"script-src {' '.join(map(_hash, scripts))}",
+            *([f"connect-src {connect}"] if connect else []),
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+        )
     )
-)
+
+
+CONTENT_SECURITY_POLICY: Final = _policy(press.SCRIPT)
 """Nothing is loaded, nothing runs but the one script that marks a press, nobody frames the page,
 and its forms go home."""
+
+SEARCH_POLICY: Final = _policy(press.SCRIPT, SEARCH, connect="'self'")
+"""That of a page with a picker: a second script of ours runs, which asks us for choices."""
 
 HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -65,14 +63,47 @@ HEADERS: Final = {
     "X-Frame-Options": "DENY",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""On every answer of this channel."""
+"""On every answer of this channel; a page with a picker has its own policy."""
+
+
+def headers_of(page: CardPage) -> dict[str, str]:
+    """The headers of a card's page."""
+    return HEADERS | ({"Content-Security-Policy": SEARCH_POLICY} if page.searches else {})
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Imported and made for the first page: a gateway that has shown none doesn't need it."""
+    import jinja2
+    from markupsafe import Markup
+
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("adapters.web", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+        auto_reload=False,
+    )
+    made.filters["groupby_adjacent"] = adjacent_groups
+    made.globals |= {
+        # The texts of our own style sheet and scripts, no one else's; the policies allow exactly these bytes.
+        "css": Markup(_CSS),  # noqa: S704
+        "script": Markup(press.SCRIPT),  # noqa: S704
+        "search": Markup(SEARCH),  # noqa: S704
+        "confirmed": CONFIRMED,
+        "press": press,
+        "login": login,
+    }
+    return made
 
 
 def card_html(page: CardPage, nonce: str) -> str:
     """The page of a card. `nonce` goes into each form; "" on a page that has none."""
-    return _ENVIRONMENT.get_template("card.html").render(page=page, nonce=nonce, words=page.words)
+    return _environment().get_template("card.html").render(page=page, nonce=nonce, words=page.words)
 
 
 def problem_html(problem: Problem) -> str:
     """A page without a card."""
-    return _ENVIRONMENT.get_template("problem.html").render(page=problem, words=problem.words)
+    return _environment().get_template("problem.html").render(page=problem, words=problem.words)

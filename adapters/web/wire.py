@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
@@ -63,7 +64,7 @@ def problem(code: str, status: int, words: Words) -> web.Response:
     return response
 
 
-def html(text: str, status: int) -> web.Response:
+def html(text: str, status: int, headers: Mapping[str, str] = render.HEADERS) -> web.Response:
     return web.Response(
-        text=text, status=status, headers=render.HEADERS, content_type="text/html", charset="utf-8"
+        text=text, status=status, headers=headers, content_type="text/html", charset="utf-8"
     )

@@ -46,6 +46,17 @@ async def test_every_ending_has_its_status(site: Site, state: str, get: int, pos
     assert "It is over" in html
 
 
+async def test_somebody_was_first_with_the_same_token(site: Site) -> None:
+    """A token can answer no more once its request has ended: its other page says how that went."""
+    nonce = await site.nonce()
+    site.links.visitor = Visitor("intr-1", ADA, HANDLE, may_answer=False)
+    site.intake.card = replace(APPROVAL, state="resolved", outcome="Approved by Ada", actions=())
+    status, html, _ = await site.post({"action": "accept", "nonce": nonce})
+    assert status == 409
+    assert "Approved by Ada" in html
+    assert "somebody else has to answer" not in html
+
+
 async def test_a_choice_that_is_no_longer_offered(site: Site) -> None:
     nonce = await site.nonce()
     status, html, _ = await site.post({"action": "refine", "nonce": nonce})

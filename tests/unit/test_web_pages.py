@@ -18,8 +18,9 @@ from adapters.views import Action, Card, Choice, Fact, Field, Form
 from adapters.web import render
 from adapters.web.pages import Typed, card_page, problem_page
 from adapters.web.press import SCRIPT
+from host.decisions.state import SOMEBODY
 from schemas.errors import STATUS
-from tests.fakes.answer_doors import APPROVAL, FORMS
+from tests.fakes.answer_doors import APPROVAL, CLARIFICATION, FORMS, PICKED
 
 CHOICES = (Choice(1, "One", "the first"), Choice(True, "Yes"))
 
@@ -119,6 +120,27 @@ def test_the_policy_allows_exactly_our_style() -> None:
     assert "unsafe" not in render.CONTENT_SECURITY_POLICY
 
 
+def test_a_page_with_a_picker_runs_one_more_script_of_ours_that_asks_us_alone() -> None:
+    plain, searched = (
+        card_page(APPROVAL, forms=FORMS),
+        card_page(PICKED, forms={"answer": PICKED.form}),
+    )
+    assert "Content-Security-Policy" in render.headers_of(plain)
+    assert render.headers_of(plain) == render.HEADERS
+    assert "connect-src" not in render.CONTENT_SECURITY_POLICY
+    html = render.card_html(searched, "n")
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    assert scripts == [SCRIPT, render.SEARCH]
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'"
+        for one in scripts
+    ]
+    policy = render.headers_of(searched)["Content-Security-Policy"]
+    assert f"script-src {' '.join(hashes)};" in policy
+    assert "connect-src 'self';" in policy
+    assert "unsafe" not in policy
+
+
 @pytest.mark.parametrize(
     ("state", "status", "words"),
     [("resolved", 200, "Answered"), ("cancelled", 200, "Withdrawn"), ("expired", 410, "Expired")],
@@ -150,6 +172,27 @@ def test_the_reader_is_named() -> None:
     page = drawn(APPROVAL, reader="Ada <b>")
     assert "This link was made for Ada <b> alone" in page.text
     assert not page.all("b")
+
+
+def test_a_link_for_nobody_in_particular_claims_no_reader() -> None:
+    page = drawn(APPROVAL, reader=SOMEBODY)
+    assert "Whoever has this link can answer with it." in page.text
+    assert SOMEBODY not in page.text
+
+
+def test_a_form_is_not_preceded_by_its_own_questions() -> None:
+    card = replace(CLARIFICATION, title="2 questions", body="• Street\n• How many")
+    page = drawn(card, forms={"answer": card.form})
+    assert "• Street" not in page.text
+    assert "• Street" in drawn(card, may_answer=False).text  # there is no form then
+    assert drawn(replace(card, title="Hi", body="Hi"), may_answer=False).text.count("Hi") == 2
+
+
+def test_what_was_asked_about_it_is_shown() -> None:
+    said = (Fact("Grace", "Which account?"),)
+    assert (
+        "Questions so far Grace: Which account?" in drawn(replace(APPROVAL, discussion=said)).text
+    )
 
 
 def test_a_risky_choice_asks_first() -> None:
