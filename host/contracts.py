@@ -29,7 +29,7 @@ import orjson
 
 from host.contract_errors import explain
 from host.schema_bounds import OutOfBounds, Survey, survey
-from host.schema_work import at_most, size, work
+from host.schema_work import at_most, costs, size, work
 from schemas.errors import Refusal
 
 MAX_SCHEMA_BYTES: Final = 65_536
@@ -99,7 +99,8 @@ def _checks(found: Survey, value: Any) -> int:
     checks = at_most(found, places, characters)
     if found.recursive or checks > MAX_CHECKS:
         checks = work(found, value)
-    if checks > MAX_CHECKS:
+    dear = found.costs and (found.recursive or checks + found.costs * places > MAX_CHECKS)
+    if checks > MAX_CHECKS or (dear and checks + costs(found, value) > MAX_CHECKS):
         raise OutOfBounds("It is too large to be checked against its schema.")
     return checks
 

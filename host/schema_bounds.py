@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from host.schema_costs import highest
+
 MAX_DEPTH: Final = 32  # subschemas inside each other
 MAX_SUBSCHEMAS: Final = 2_000
 MAX_CHAIN: Final = 128  # subschemas, references followed
@@ -56,7 +58,8 @@ class Survey:
     `targets` maps the `id` of each object with a `$ref` to what that points to. `reach` and
     `pattern_reach` count subschemas, and those with patterns, with every reference written out; a
     reference back to where one is counts once, and then `recursive` is set. `branching` says that
-    alternatives are tried (`anyOf`, `oneOf`), whose failures nest in an error.
+    alternatives are tried (`anyOf`, `oneOf`), whose failures nest in an error. `costs` is what all of
+    them cost at most by their own keywords, for each place of a value (`host.schema_costs`).
     """
 
     root: Any
@@ -65,6 +68,7 @@ class Survey:
     pattern_reach: int
     recursive: bool
     branching: bool
+    costs: int = 0
 
 
 def survey(schema: Any) -> Survey:
@@ -85,9 +89,9 @@ def survey(schema: Any) -> Survey:
         id(node): target(node["$ref"], schema, anchors, places) for node in nodes if "$ref" in node
     }
     _refuse_loops(nodes, targets)
-    reach, patterns, recursive = _Reach(schema, targets).measure()
+    reach, patterns, costs, recursive = _Reach(schema, targets).measure()
     branching = any(word in node for node in nodes for word in ("anyOf", "oneOf", "propertyNames"))
-    return Survey(schema, targets, reach, patterns, recursive, branching)
+    return Survey(schema, targets, reach, patterns, recursive, branching, costs)
 
 
 def _placed(schema: Any) -> Iterator[dict[str, Any]]:
@@ -225,35 +229,34 @@ class _Reach:
     def __init__(self, root: Any, targets: dict[int, Any]) -> None:
         self._root = root
         self._targets = targets
-        self._counted: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, int, int]] = {}
         self._open: set[int] = set()
         self._recursive = False
 
-    def measure(self) -> tuple[int, int, bool]:
-        """`Survey.reach`, `Survey.pattern_reach` and `Survey.recursive`."""
-        reach, patterns = self._visit(self._root)
-        return reach, patterns, self._recursive
+    def measure(self) -> tuple[int, int, int, bool]:
+        """`Survey.reach`, `Survey.pattern_reach`, `Survey.costs` and `Survey.recursive`."""
+        return *self._visit(self._root), self._recursive
 
-    def _visit(self, node: Any) -> tuple[int, int]:
+    def _visit(self, node: Any) -> tuple[int, int, int]:
         if not isinstance(node, dict):
-            return 1, 0
+            return 1, 0, 0
         key = id(node)
         if key in self._open:
             self._recursive = True
-            return 1, 0
+            return 1, 0, 0
         if key in self._counted:
             return self._counted[key]
         if len(self._open) >= MAX_CHAIN:
             raise OutOfBounds(f'A chain of "$ref" is more than {MAX_CHAIN} long.')
         self._open.add(key)
-        reach, patterns = 1, int(has_pattern(node))
+        reach, patterns, costs = 1, int(has_pattern(node)), highest(node)
         for child in (*same_value(node, self._targets), *below(node)):
-            more, more_patterns = self._visit(child)
-            reach, patterns = reach + more, patterns + more_patterns
+            more, more_patterns, more_costs = self._visit(child)
+            reach, patterns, costs = reach + more, patterns + more_patterns, costs + more_costs
             if reach > MAX_REACH:
                 raise OutOfBounds(
                     f"Written out without references it has more than {MAX_REACH:,} subschemas."
                 )
         self._open.discard(key)
-        self._counted[key] = reach, patterns
-        return reach, patterns
+        self._counted[key] = reach, patterns, costs
+        return reach, patterns, costs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from host.schema_bounds import (
@@ -13,8 +13,12 @@ from host.schema_bounds import (
     has_pattern,
     same_value,
 )
+from host.schema_costs import Costs
 
 MAX_VALUE_DEPTH: Final = 64
+
+Weigh = Callable[[dict[str, Any], Any], int]
+"""(subschema, a place of the value) -> what it counts there, its subschemas left out."""
 
 _TOO_LARGE: Final = "It is too large to be checked against its schema."
 
@@ -53,17 +57,31 @@ def work(survey: Survey, value: Any) -> int:
 
     Raises `OutOfBounds` after `MAX_PAIRS` pairs of subschema and place.
     """
+    return _walked(survey, value, _checks)
+
+
+def costs(survey: Survey, value: Any) -> int:
+    """What the keywords themselves cost, in checks, counted in the same way. Raises `OutOfBounds`."""
+    return _walked(survey, value, Costs())
+
+
+def _walked(survey: Survey, value: Any, weigh: Weigh) -> int:
     try:
-        return _Counter(survey.targets).count(survey.root, value)
+        return _Counter(survey.targets, weigh).count(survey.root, value)
     except RecursionError:
         raise OutOfBounds(_TOO_LARGE) from None
+
+
+def _checks(node: dict[str, Any], value: Any) -> int:
+    return 1 + (PATTERN_COST * _characters(value) if has_pattern(node) else 0)
 
 
 class _Counter:
     """Counts with memory. Nothing is made here that could get the `id` of something gone."""
 
-    def __init__(self, targets: dict[int, Any]) -> None:
+    def __init__(self, targets: dict[int, Any], weigh: Weigh) -> None:
         self._targets = targets
+        self._weigh = weigh
         self._counted: dict[tuple[int, int], int] = {}
 
     def count(self, node: Any, value: Any) -> int:
@@ -76,7 +94,7 @@ class _Counter:
         if len(self._counted) >= MAX_PAIRS:
             raise OutOfBounds(_TOO_LARGE)
         self._counted[pair] = 1
-        total = 1 + (PATTERN_COST * _characters(value) if has_pattern(node) else 0)
+        total = self._weigh(node, value)
         for child in same_value(node, self._targets):
             total += self.count(child, value)
         for child, part in _parts(node, value):

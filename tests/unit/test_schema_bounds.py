@@ -111,7 +111,7 @@ def test_a_schema_that_doubles_at_each_level_of_the_value_is_counted_not_tried(
 ) -> None:
     """60 levels ask for more than 2**60 checks; counting them takes a few hundred steps."""
     check_schema(TREE, where="s")
-    counter = schema_work._Counter(survey(TREE).targets)
+    counter = schema_work._Counter(survey(TREE).targets, schema_work._checks)
     assert counter.count(TREE, nested(60, [])) > 2**60
     assert len(counter._counted) < 500
     assert validate(TREE, nested(5, [])) == []
@@ -190,6 +190,46 @@ def test_a_pattern_is_paid_for_by_the_character() -> None:
     assert "too large" in error["message"]
 
 
+FRACTIONS = [n + 0.5 for n in range(2_000)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        # Each of these took from two to forty seconds.
+        ({"contains": {"enum": FRACTIONS}}, [-n - 0.25 for n in range(2_000)]),
+        ({"contains": {"enum": list(range(2_000))}}, [-n - 0.25 for n in range(2_000)]),
+        ({"contains": {"enum": [[n] for n in range(4_000)]}}, [[-1 - n] for n in range(20_000)]),
+        ({"contains": {"const": FRACTIONS}}, [[*FRACTIONS[:-1], 0.25] for _ in range(20)]),
+        ({"items": {"multipleOf": 1e-300}}, [1e300 + n for n in range(20_000)]),
+        ({"items": {"uniqueItems": True}}, [FRACTIONS[n : n + 15] for n in range(1_900)]),
+        ({"allOf": [{"uniqueItems": True}] * 1_000}, list(range(20_000))),
+        (
+            {"properties": {"r": {"$ref": "#"}}, "allOf": [{"uniqueItems": True}] * 900},
+            list(range(20_000)),
+        ),
+        ({"items": {"required": [str(n) for n in range(3_000)]}}, [{} for _ in range(5_000)]),
+    ],
+)
+def test_what_few_checks_would_cost_is_counted_too(schema: Any, value: Any) -> None:
+    (error,) = validate(schema, value)
+    assert "too large" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"items": {"enum": [1, 2, 3, 4, 5]}}, [n % 5 + 1 for n in range(5_000)]),
+        ({"items": {"enum": [0.5, 1.0, 1.5]}}, [0.5] * 1_000),
+        ({"items": {"minimum": 0.0, "maximum": 1e6, "multipleOf": 0.01}}, [19.99] * 2_000),
+        ({"uniqueItems": True, "items": {"type": "string"}}, [f"tag {n}" for n in range(5_000)]),
+        ({"items": {"required": ["a", "b"], "properties": {"a": {}}}}, [{"a": 1, "b": 2}] * 9_000),
+    ],
+)
+def test_large_and_honest_is_taken(schema: Any, value: Any) -> None:
+    assert validate(schema, value) == []
+
+
 SCHEMA_WORDS = (  # noqa: SIM905 - one a line is harder to read
     "type properties items allOf anyOf not if $ref $defs enum const pattern required "
     "additionalProperties $anchor $id dependencies prefixItems a "
@@ -226,20 +266,25 @@ def test_any_json_as_schema_is_taken_or_refused_and_nothing_else(schema: Any, va
     assert all(set(error) == {"path", "message"} and error["message"] for error in errors)
 
 
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.integers() | st.text(max_size=2) | FLOATS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+    max_leaves=10,
+)
 SMALL = st.recursive(
     st.fixed_dictionaries({"type": st.sampled_from(["string", "integer", "array", "object"])}),
     lambda inner: st.one_of(
         st.fixed_dictionaries({"allOf": st.lists(inner, min_size=1, max_size=3)}),
         st.fixed_dictionaries({"items": inner}),
+        st.fixed_dictionaries({"items": inner, "uniqueItems": st.booleans()}),
+        st.fixed_dictionaries({"enum": st.lists(VALUES, max_size=3), "allOf": st.tuples(inner)}),
+        st.fixed_dictionaries({"multipleOf": st.sampled_from([3, 0.1, 1e-300]), "minimum": FLOATS}),
+        st.fixed_dictionaries({"const": VALUES, "required": st.lists(st.sampled_from("ab"))}),
         st.fixed_dictionaries({"properties": st.dictionaries(st.sampled_from("ab"), inner)}),
         st.fixed_dictionaries({"additionalProperties": inner}),
     ),
     max_leaves=8,
-)
-VALUES = st.recursive(
-    st.integers() | st.text(max_size=2),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
-    max_leaves=10,
 )
 
 
@@ -249,3 +294,4 @@ def test_the_cheap_bound_is_never_below_the_count(schema: Any, value: Any) -> No
     found = survey(schema)
     places, characters = schema_work.size(value)
     assert schema_work.at_most(found, places, characters) >= schema_work.work(found, value) >= 1
+    assert found.costs * places >= schema_work.costs(found, value) >= 0
