@@ -11,10 +11,10 @@ import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from host.decisions.eligibility import is_listed_gate
+from host.decisions.eligibility import check_not_requester, is_listed_gate
 from host.decisions.ending import already_resolved
 from host.decisions.resolve import Answer
-from host.decisions.state import Interrupt, Principal, State
+from host.decisions.state import SOMEBODY, Interrupt, Principal, State
 from host.directory import Directory
 from host.host import Host
 from host.journal import MakeReply
@@ -42,14 +42,19 @@ class Access:
         intent: Intent,
         principal: str | None = None,
         ttl_ms: int | None = None,
+        *,
+        by: Principal | None = None,
     ) -> tuple[str, int]:
-        """A token and when it expires (ms). Its life is capped at the interrupt's deadline.
+        """A token and when it expires (ms). Its life is capped at the interrupt's deadline. `by` is the
+        program that gets it: one that asked, and may not decide that, gets none to decide it with.
 
-        Raises `Refusal`: `interrupt_already_resolved`; `validation_error` when a gate with a list would
-        get a token that names nobody.
+        Raises `Refusal`: `interrupt_already_resolved`; `forbidden`; `validation_error` when a gate with a
+        list would get a token that names nobody.
         """
         if interrupt.status != "open":
             raise already_resolved(interrupt)
+        if intent == "resolve" and by is not None:
+            check_not_requester(interrupt, by, self._host.policy)
         if (
             intent == "resolve"
             and principal is None
@@ -133,7 +138,7 @@ class Access:
         return Principal(
             id=f"token:{digest}",
             tenant=interrupt.tenant,
-            name="the holder of a link",
+            name=SOMEBODY,
             kind="bearer",
             known=False,
             asked=True,

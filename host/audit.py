@@ -12,11 +12,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, Final
 
 import orjson
 
-from host.decisions.copies import replace
+from host.decisions.copies import quick, replace
 from host.retention import REMOVED
 from host.store.records import StoredEvent
 from schemas.ids import tenant_of
@@ -25,6 +26,7 @@ GENESIS: Final = "0" * 64
 """What the first entry of a chain names as the one before it."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One fact, sealed. `number` counts from 1 within the tenant; `at` is ms.
@@ -32,7 +34,8 @@ class Entry:
     `what`: requested, voted, questioned, decided, expired, cancelled, run-cancelled, replayed, or
     removed (the log of a run, by retention). `by` is a
     principal id ("" for the host itself), `via` the channel, `because` why the rules let them
-    ("group:payments"). `event` is the SHA-256 of the whole event, `before` the hash of the entry before.
+    ("group:payments"), or "copied:" and the run that a fork took the event from. `event` is the SHA-256 of
+    the whole event, `before` the hash of the entry before.
     """
 
     tenant: str
@@ -53,6 +56,7 @@ class Entry:
 
 
 _SEALED: Final = tuple(field.name for field in fields(Entry) if field.name != "hash")
+_values: Final = attrgetter(*_SEALED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,18 @@ class Flaw:
 
 def seal(entry: Entry) -> str:
     """The hash of an entry: SHA-256 over its canonical JSON, everything but the hash itself."""
-    body = {name: getattr(entry, name) for name in _SEALED}
+    return _seal(dict(zip(_SEALED, _values(entry), strict=True)))
+
+
+def _seal(body: dict[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _sealed(fact: Entry, end: Entry | None) -> Entry:
+    """The entry that this fact is, after `end` of its tenant's chain."""
+    body = dict(zip(_SEALED, _values(fact), strict=True))
+    body["number"], body["before"] = (end.number + 1, end.hash) if end else (1, GENESIS)
+    return Entry(**body, hash=_seal(body))
 
 
 def digest_of(event: StoredEvent) -> str:
@@ -90,18 +104,17 @@ def extend(ends: dict[str, Entry | None], events: Iterable[StoredEvent]) -> list
         fact = fact_of(event)
         if fact is None:
             continue
-        end = ends.get(fact.tenant)
-        number, before = (end.number + 1, end.hash) if end else (1, GENESIS)
-        entry = replace(fact, number=number, before=before)
-        entry = replace(entry, hash=seal(entry))
-        ends[fact.tenant] = entry
+        entry = ends[fact.tenant] = _sealed(fact, ends.get(fact.tenant))
         found.append(entry)
     return found
 
 
 def fact_of(event: StoredEvent) -> Entry | None:
     """The unsealed entry of an event, or None when the trail has nothing to say of it."""
-    record = event.record or {}
+    record = event.record
+    if record is None and event.type not in _BY_TYPE:
+        return None
+    record = record or {}
     what = _what(event, record)
     if what is None:
         return None
@@ -116,19 +129,23 @@ def fact_of(event: StoredEvent) -> Entry | None:
         interrupt_id=record.get("opens") or record.get("interruptId", ""),
         by=record.get("by") or payload.get("cancelledBy", ""),
         via=record.get("via", ""),
-        because=record.get("eligible", ""),
+        because=_because(record),
         action=str(record.get("action") or payload.get("action", "")),
         decision=record.get("decision", ""),
         event=digest_of(event),
     )
 
 
+def _because(record: dict[str, Any]) -> str:
+    """Why the rules let them; of what a fork took over from another run, which run that was."""
+    copied = record.get("copied")
+    return f"copied:{copied}" if copied else str(record.get("eligible", ""))
+
+
 def removed(tenant: str, run_id: str, version: int, at: int, end: Entry | None) -> Entry:
     """The sealed entry that says that a run's log was removed, after `end` of its tenant's chain. `version`:
     how many events there were; `at` in ms."""
-    number, before = (end.number + 1, end.hash) if end else (1, GENESIS)
-    fact = Entry(tenant, number, at, REMOVED, run_id, version, via="retention", before=before)
-    return replace(fact, hash=seal(fact))
+    return _sealed(Entry(tenant, 0, at, REMOVED, run_id, version, via="retention"), end)
 
 
 _BY_TYPE: Final = {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from host import history, ids
+from pydantic import ValidationError
+
+from host import children, contract_use, history, ids
 from host.decisions import forking
 from host.decisions.evolve import evolve
 from host.decisions.session import WORKFLOW
@@ -13,7 +16,8 @@ from host.decisions.state import NewEvent, Principal, Run, State
 from host.host import Host
 from host.journal import Decided, MakeReply
 from schemas.errors import Refusal
-from schemas.runs import TERMINAL, ForkBody
+from schemas.payloads import problems
+from schemas.runs import TERMINAL, Configurable, ForkBody
 
 
 async def fork(
@@ -29,7 +33,9 @@ async def fork(
     cut = forking.check_fork_point(body.mode, body.from_seq, source.version)
     if body.run_options_overlay is not None and body.mode == "replay":
         raise Refusal("validation_error", "runOptionsOverlay is for a branch only.")
-    events = [history.told(e) for e in await history.all_events(host.store.log, run_id)]
+    configurable = _configurable(body, source)
+    found = await history.all_events(host.store.log, run_id)
+    events = [forking.copy_of(history.told(event), run_id) for event in found]
     now = host.clock()
     run = Run(
         run_id=ids.bound(principal.tenant, now),
@@ -37,12 +43,15 @@ async def fork(
         created_at=now,
         owner=source.owner,
         inputs=source.inputs,
-        configurable=(body.run_options_overlay or {}).get("configurable", source.configurable),
+        configurable=configurable,
         tags=source.tags,
         metadata=source.metadata,
         replay_of=run_id if body.mode == "replay" else None,
         root=source.root or source.run_id,
     )
+
+    if run.configurable is not source.configurable:
+        await children.adopt(host, principal, run)
 
     async def load() -> State:
         return State(run)
@@ -52,6 +61,26 @@ async def fork(
 
     after = await host.journal.change(run.run_id, load, decide, reply)
     return after.run
+
+
+def _configurable(body: ForkBody, source: Run) -> dict[str, Any] | None:
+    """The source's, or the overlay's in its place, held to what a new run's is held to.
+
+    Raises `Refusal` (`validation_error`).
+    """
+    overlay = body.run_options_overlay or {}
+    if "configurable" not in overlay:
+        return source.configurable
+    try:
+        given = Configurable.model_validate(overlay["configurable"]).wire()
+    except ValidationError as error:
+        found = problems(error, ("runOptionsOverlay", "configurable"))
+        where = ".".join(str(step) for step in found[0]["path"])
+        raise Refusal(
+            "validation_error", f"{where}: {found[0]['message']}.", errors=found
+        ) from None
+    contract_use.use_of(given)
+    return given
 
 
 def _events(

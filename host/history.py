@@ -35,7 +35,7 @@ async def recorded_end(log: Log, run: Run, key: str) -> NewEvent:
         events = [told(e) for e in await all_events(log, run.replay_of)]
         end = forking.recorded_end(events, found.interrupt_id)
         if end is not None:
-            return end
+            return forking.copy_of(end, run.replay_of)
     raise Refusal(
         "replay_source_missing", "The source of this replay has no recorded answer to this key."
     )

@@ -39,7 +39,7 @@ def is_listed_gate(data: dict[str, Any], policy: Policy) -> bool:
 
 def check_eligible(interrupt: Interrupt, principal: Principal, policy: Policy) -> Eligible:
     """Why this principal may answer. Raises `Refusal` (`forbidden`) when they may not."""
-    _check_not_requester(interrupt, principal, policy)
+    check_not_requester(interrupt, principal, policy)
     if not policy.enforce_lists:
         return Eligible("relaxed")
     people, groups, roles = listed(interrupt.data, policy)
@@ -82,10 +82,10 @@ def who_may(
     return f"Only {_who([*names, *(f'role {r}' for r in roles)])} may answer this."
 
 
-def _check_not_requester(interrupt: Interrupt, principal: Principal, policy: Policy) -> None:
-    allowed = (
-        interrupt.self_approval if interrupt.self_approval is not None else policy.self_approval
-    )
+def check_not_requester(interrupt: Interrupt, principal: Principal, policy: Policy) -> None:
+    """Who asked may not decide, where the operator or the request says so: neither can lift what the other
+    forbids. Raises `Refusal` (`forbidden`)."""
+    allowed = policy.self_approval and interrupt.self_approval is not False
     if allowed or interrupt.kind not in ("approval", "low-confidence"):
         return
     if interrupt.requested_by and interrupt.requested_by in principal.names | {principal.id}:

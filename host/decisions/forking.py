@@ -32,6 +32,14 @@ def check_fork_point(mode: str, from_seq: int | None, version: int) -> int:
     return from_seq
 
 
+def copy_of(event: NewEvent, run_id: str) -> NewEvent:
+    """An event of the run `run_id`, for another run's log: its record says where it was first, so that the
+    audit trail doesn't show it as something that people did now."""
+    if event.record is None:
+        return event
+    return replace(event, record={"copied": run_id, **event.record})
+
+
 def history(
     events: Iterable[NewEvent], mint: Callable[[], str], mode: str, now: int
 ) -> tuple[list[NewEvent], dict[str, str]]:
@@ -56,7 +64,7 @@ def history(
 
 
 def _fresh(event: NewEvent, record: dict[str, Any], live: bool, now: int) -> dict[str, Any]:
-    kept = {k: v for k, v in record.items() if live or k not in ("notify", "deadline")}
+    kept = {k: v for k, v in record.items() if live or k not in ("notify", "fallback", "deadline")}
     if live and "deadline" in kept:
         kept["deadline"] = now + event.payload["timeoutMs"]
     return kept

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.cli.main import app
+from schemas.ids import path_segment
 from tests.acceptance.program import until
 from tests.integration.conftest import Api, approval
 
@@ -53,6 +54,23 @@ async def test_the_trail_follows_what_happens(api: Api) -> None:
         (4, "cancelled", "robot", "", ""),
         (5, "run-cancelled", "robot", "", ""),
     ]
+
+
+async def test_what_a_fork_takes_over_is_nobodys_new_decision(api: Api) -> None:
+    await lived(api)
+    [decided] = [
+        e for e in await api.gateway.host.store.audit.entries("acme", 0, 100) if e.what == "decided"
+    ]
+    run = path_segment(decided.run_id)
+    for body in ({"mode": "branch", "fromSeq": decided.sequence + 1}, {"mode": "replay"}):
+        status, made, _ = await api.call("POST", f"/runs/{run}:fork", body)
+        assert status == 201
+        if body["mode"] == "replay":  # its program asks what was never asked, under the same key
+            await api.ask(path_segment(made["runId"]), approval(title="Something else"))
+    await taken_up(api)
+    entries = await api.gateway.host.store.audit.entries("acme", 0, 100)
+    later = [e for e in entries if e.run_id != decided.run_id and e.what == "decided"]
+    assert [(e.by, e.because) for e in later] == [("robot", f"copied:{decided.run_id}")] * 2
 
 
 async def test_it_goes_on_after_a_restart(start: Start, tmp_path: Path) -> None:
