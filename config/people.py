@@ -42,9 +42,9 @@ class Person(BaseModel):
     @field_validator("id")
     @classmethod
     def _not_a_programs(cls, value: str) -> str:
-        """API keys, tokens and webhook sources have principals of their own."""
-        if value.startswith(("key:", "token:", "hook:")):
-            raise ValueError("a person's id may not begin with key:, token: or hook:")
+        """API keys, tokens, webhook sources and users of sessions have principals of their own."""
+        if value.startswith(("key:", "token:", "hook:", "session:")):
+            raise ValueError("a person's id may not begin with key:, token:, hook: or session:")
         return value
 
     @field_validator("email")

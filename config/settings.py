@@ -28,6 +28,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from config import mistakes
 from config.hooks import Hook
 from config.inputs import Capture, ContractSettings, Kortyx, PickerSettings, with_kortyx_names
 from config.mail import Email
@@ -206,10 +207,12 @@ def load(config: Path | None = None) -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        lines = [
-            f"  {'.'.join(str(p) for p in e['loc']) or 'settings'}: {e['msg']}"
-            for e in error.errors(include_input=False, include_context=False, include_url=False)
-        ]
-        raise SettingsError("The configuration is wrong:\n" + "\n".join(lines)) from None
+        lines = (f"\n  {said}" for said in mistakes.sentences(error, Settings.model_fields))
+        raise SettingsError("The configuration is wrong:" + "".join(lines)) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"The configuration file {path} is not TOML: {error}") from None
+
+
+def misspelt() -> list[str]:
+    """A sentence for each variable of the environment that looks like a setting and is none."""
+    return list(mistakes.misspelt(os.environ, Settings.model_fields))

@@ -13,10 +13,11 @@ from config.section import Section
 class StoreSettings(Section):
     """Where everything is kept. Without a `url`, in one SQLite file in the data folder; several
     gateways share a `postgresql://user:password@host:5432/database`. Runs that are over and have not
-    changed for `keep_days` are removed."""
+    changed for `keep_days` are removed; an idempotency key is known for `keep_key_hours`."""
 
     url: SecretStr = SecretStr("")
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    keep_key_hours: Annotated[int, Field(ge=26, le=366 * 24)] = 26
 
     @field_validator("url")
     @classmethod

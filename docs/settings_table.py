@@ -29,10 +29,12 @@ HEADINGS = {
     "redis": "Redis",
     "slack": "Slack",
     "email": "Mail",
+    "email.oauth": "Tokens for the mail server: `[email.oauth]`",
     "email.ses": "Mail by Amazon SES: `[email.ses]`",
     "email.postmark": "Mail by Postmark: `[email.postmark]`",
     "email.mailgun": "Mail by Mailgun: `[email.mailgun]`",
     "email.inbound": "Replies by mail: `[email.inbound]`",
+    "email.inbound.oauth": "Tokens for the mailbox: `[email.inbound.oauth]`",
     "approvals": "Who may answer",
     "protocol": "The protocol",
     "egress": "Webhooks out",
@@ -77,6 +79,8 @@ MEANING = {
     "SQLite file in the data folder.",
     "store.keep_days": "Runs that are over, and have not changed for so many days, are removed with their "
     "log. The audit trail stays. Unset: nothing is.",
+    "store.keep_key_hours": "How long the answer to an idempotency key is kept, and a client's run key names its "
+    "run.",
     "redis.url": "`redis://`, `redis+sentinel://`, `redis+cluster://` (`rediss` for TLS) or `unix://`: see "
     "[replicas](replicas.md). Unset: a private Valkey in the data folder.",
     "redis.prefix": "What every key in Redis begins with.",
@@ -93,6 +97,8 @@ MEANING = {
     "slack.client_secret": "Also `SLACK_CLIENT_SECRET`.",
     "slack.workspaces": "Workspaces and organisations (`T0123`, `E0123`) that may install it themselves. "
     "Others need an install link: `sayso slack install-link`.",
+    "slack.tenants": "The tenant whose requests the Home tab and `/sayso` list in a workspace or "
+    'organisation: `{"T0123": "acme"}`. In all others, and unset, `tenant`.',
     "slack.match_email": "Whether an account that is in no list is known by the address that Slack has "
     "confirmed. Guests and other companies never are.",
     "slack.staleness_seconds": "How old what Slack said of an account, or of who is in a group, may be at a "
@@ -103,6 +109,18 @@ MEANING = {
     "any time.",
     "email.smtp_url": "`smtps://user:password@host:465`, or `smtp://…:587`, which has to upgrade by "
     "STARTTLS unless the host is loopback. Setting it turns mail on.",
+    "email.oauth.token_url": "The provider's token endpoint, where access tokens for `smtp_url` come from; "
+    "the URL then holds the user alone. See [email.md](email.md#gmail-and-microsoft-365).",
+    "email.oauth.client_id": "The id of the app that is registered there.",
+    "email.oauth.client_secret": "Its secret.",
+    "email.oauth.refresh_token": "Of the mailbox's consent. Without it the app itself logs in (client "
+    "credentials).",
+    "email.oauth.scope": "What to ask for, where the provider wants it said.",
+    "email.inbound.oauth.token_url": "As in `[email.oauth]`, for the mailbox of `imap_url`.",
+    "email.inbound.oauth.client_id": "The id of the app.",
+    "email.inbound.oauth.client_secret": "Its secret.",
+    "email.inbound.oauth.refresh_token": "Of the mailbox's consent.",
+    "email.inbound.oauth.scope": "What to ask for.",
     "email.from": "The sender, as `Name <address>`.",
     "email.endings": "Whether those who were asked get a short mail that says how it ended.",
     "email.connections": "How many mails are on their way at a time.",
@@ -130,12 +148,14 @@ MEANING = {
     "email.inbound.dkim": "Whether DKIM is computed here, with keys from DNS.",
     "email.inbound.smtp": "Listen for SMTP at `host:port`; behind a real mail server.",
     "email.inbound.lmtp": "Listen for LMTP at `host:port` or `unix:/path`.",
-    "email.inbound.imap_url": "Read a mailbox: `imaps://user:password@host/INBOX`.",
-    "email.inbound.ses_topics": "SNS topics that SES publishes received mail to, as ARNs; the endpoint is "
-    "`/mail/ses`.",
-    "email.inbound.postmark_password": "The password of Postmark's inbound URL "
-    "`https://sayso:<password>@host/mail/postmark`.",
-    "email.inbound.mailgun_key": "Mailgun's webhook signing key; the route's URL is `/mail/mailgun/mime`.",
+    "email.inbound.imap_url": "Read a mailbox: `imaps://user:password@host/INBOX`, without the password "
+    "where there are tokens.",
+    "email.inbound.ses_topics": "SNS topics that SES publishes received mail and bounces to, as ARNs; the "
+    "endpoint is `/mail/ses`.",
+    "email.inbound.postmark_password": "The password of Postmark's webhooks: inbound "
+    "`https://sayso:<password>@host/mail/postmark`, bounces and complaints `…/mail/postmark/reports`.",
+    "email.inbound.mailgun_key": "Mailgun's webhook signing key; the route's URL is `/mail/mailgun/mime`, "
+    "the webhooks' `/mail/mailgun/reports`.",
     "email.inbound.sendgrid_key": "The public key of SendGrid's signed inbound parse; the URL is "
     "`/mail/sendgrid`.",
     "email.inbound.max_bytes": "The largest mail that is taken.",
@@ -144,7 +164,8 @@ MEANING = {
     "`sayso dev` takes `anyone` unless it is set.",
     "approvals.links": "Whether a mailed link is `enough` to answer a request that names its approvers, "
     "or its page asks for a `code` that is mailed to the same address: a forwarded mail then only shows.",
-    "approvals.self_approval": "Whether the one who asked may also approve. A request may say otherwise.",
+    "approvals.self_approval": "Whether the one who asked may also approve. A request may forbid it, and "
+    "never allow it.",
     "approvals.ref_kinds": "Which approver references are enforced and advertised. A list of "
     "principals always is enforced.",
     "protocol.version": "Which version of the protocol is spoken. `2.45` adds to `interrupt.resolved` "
@@ -233,6 +254,8 @@ MEANING = {
     "Unset: none is signed.",
     "substructure.agents.<name>.notify": "Who is told of its interrupts, as `channel:address`. Unset: "
     "`notify`.",
+    "substructure.agents.<name>.thread": "Where each of its conversations has a thread of its own, as "
+    "`slack:#support`: people read and write there too. Unset: nowhere.",
     "substructure.agents.<name>.approvers": "The only people who may answer its interrupts, with those "
     "of the "
     "groups. Unset: as `approvals.unlisted` says.",

@@ -58,6 +58,9 @@ def _texts(settings: Settings) -> Iterator[tuple[str, str]]:
         ("slack.signing_secret", settings.slack.signing_secret),
         ("slack.previous_signing_secret", settings.slack.previous_signing_secret),
         ("tokens.legacy_secret", settings.tokens.legacy_secret),
+        ("egress.callback_secret", settings.egress.callback_secret),
+        ("symfonic.jwt_secret", settings.symfonic.jwt_secret),
+        ("email.inbound.postmark_password", settings.email.inbound.postmark_password),
         *(
             (f"encryption_keys.{number}", key)
             for number, key in enumerate(settings.encryption_keys)
@@ -69,15 +72,24 @@ def _texts(settings: Settings) -> Iterator[tuple[str, str]]:
             for name, agent in settings.substructure.agents.items()
         ),
     ):
-        if secret is not None:
+        if secret is not None and (secret.get_secret_value() or name != "egress.callback_secret"):
             yield name, secret.get_secret_value()
     for name, secret in (
         ("email.smtp_url", settings.email.smtp_url),
         ("redis.url", settings.redis.url),
+        ("store.url", settings.store.url),
     ):
-        password = unquote(urlsplit(secret.get_secret_value()).password or "") if secret else ""
+        password = _password(secret.get_secret_value()) if secret else ""
         if password and _PLACEHOLDER.search(password):
             yield name, password
+
+
+def _password(url: str) -> str:
+    """The password in a URL; "" for what is none, which whoever uses the URL says."""
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""
 
 
 def _sentence(name: str, why: str) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from host import cascade
 from host.host import Host
 from host.timers import Timers
 
 log = structlog.get_logger("sayso.workers")
 
-_REPLY_LIFE_MS = 26 * 3600 * 1000
+_HOUR_MS = 3600 * 1000
 _DOCUMENTS = 500
 
 
@@ -60,15 +61,31 @@ class Deadlines:
         await forever("deadlines", self._host, "deadlines-tick", 0.25, self.once)
 
 
-class Housekeeping:
-    """Forgets idempotency replies that are older than a day, and documents that have expired."""
+class Cascades:
+    """Finishes the cancelling of families that a crash broke off."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
 
     async def once(self) -> bool:
+        if ended := await cascade.once(self._host):
+            log.info("runs cancelled after their parent", runs=ended)
+        return False
+
+    async def run(self) -> None:
+        await forever("cascades", self._host, "cascades", 5.0, self.once)
+
+
+class Housekeeping:
+    """Forgets the answers to idempotency keys after their hours, and documents that have expired."""
+
+    def __init__(self, host: Host, key_hours: int) -> None:
+        self._host = host
+        self._key_life_ms = key_hours * _HOUR_MS
+
+    async def once(self) -> bool:
         now = self._host.clock()
-        await self._host.store.replies.forget(now - _REPLY_LIFE_MS)
+        await self._host.store.replies.forget(now - self._key_life_ms)
         return await self._host.store.documents.forget(now, _DOCUMENTS) == _DOCUMENTS
 
     async def run(self) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from adapters.egress import Egress
 from config.mail import Email
 from config.settings import Settings
 from config.slack import Slack
-from gateway import channels, inputs, weak_secrets, workflows
+from gateway import certification, channels, inputs, registrations, weak_secrets, workflows
 from gateway.addresses import Addresses
+from gateway.callbacks import check_secret
+from gateway.chosen import ring_of
 from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.pickers import pickers
 from schemas.errors import Refusal
 
 _NOWHERE: Any = None
@@ -86,6 +90,34 @@ def wiring(settings: Settings) -> Iterator[Finding]:
             yield ok("workflows", f"{len(found)} loaded")
     except ValueError as error:
         yield fail("workflows", str(error), "Correct the file named.")
+
+
+def parts(settings: Settings) -> Iterator[Finding]:
+    """What a start refuses beside the channels: keys that can't sign, sources that can't be asked."""
+
+    def way_out() -> Egress:
+        check_secret(settings.egress.callback_secret.get_secret_value())
+        return Egress(settings.egress.allow)
+
+    profile = settings.symfonic.jwt_secret is not None or settings.registrations
+    attempts: dict[str, Callable[[], object]] = {
+        "egress": way_out,
+        "tokens": lambda: settings.tokens.keys and ring_of(settings, _NOWHERE, 0),
+        "registrations": lambda: profile and registrations.pauses(settings, _NOWHERE),
+        "pickers": lambda: settings.pickers and pickers(settings, Egress()),
+    }
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+        except ValueError as error:
+            yield fail(name, str(error), "Correct it in the configuration.")
+
+
+def relaxed(settings: Settings) -> Iterator[Finding]:
+    """What the operator switched off of what protects them."""
+    for one in certification.relaxations(settings):
+        sentence = f"{one['obligation']}: {one['reason']}"
+        yield warn("relaxed", sentence, "Take it out of the configuration, unless it is meant.")
 
 
 def programs(settings: Settings) -> Iterator[Finding]:

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 import aiosmtplib
 
+from adapters.channel import DeliveryFailed
+from adapters.email.oauth import AccessTokens
 from adapters.email.settings import EmailSettings
 from config.settings import Settings
 from gateway.doctor.finding import Finding, fail, ok, warn
 from gateway.doctor.machine import large
+from gateway.outgoing_mail import oauth_of
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
 
@@ -54,6 +57,13 @@ async def coordination(settings: Settings) -> AsyncIterator[Finding]:
     await redis.stop()
     if well:
         yield ok("redis", "answers")
+    elif redis.untrusted:
+        yield fail(
+            "redis",
+            f"shows a certificate that is not trusted: {redis.untrusted}",
+            "Name its authority in SAYSO_REDIS__URL: ?ssl_ca_certs=/path/to/ca.pem. Its name must be that "
+            "of the URL.",
+        )
     else:
         yield fail(
             "redis",
@@ -69,6 +79,8 @@ async def postgres(settings: Settings) -> AsyncIterator[Finding]:
         return
     try:
         import asyncpg
+
+        from host.store.postgres.database import why
     except ModuleNotFoundError:
         do = "pip install 'sayso-gateway[postgres]'"
         yield fail("postgres", "store.url is set, and the driver is not installed", do)
@@ -88,10 +100,11 @@ async def postgres(settings: Settings) -> AsyncIterator[Finding]:
         TimeoutError,
         ValueError,
     ) as error:
-        # The kind alone: the text of an error may quote the URL.
+        # The library's own text about a URL may quote it.
+        said = "its URL can't be read" if isinstance(error, ValueError) else why(error)
         yield fail(
             "postgres",
-            f"can't be used: {type(error).__name__}",
+            f"can't be used: {said}",
             "Correct SAYSO_STORE__URL, or start the server.",
         )
         return
@@ -134,16 +147,19 @@ async def mail(settings: Settings) -> AsyncIterator[Finding]:
         return
     try:
         url = settings.email.smtp_url.get_secret_value()
-        chosen = EmailSettings(smtp_url=url, from_address=settings.email.from_)
+        oauth = oauth_of(settings.email.oauth)
+        chosen = EmailSettings(smtp_url=url, from_address=settings.email.from_, oauth=oauth)
     except ValueError:
         return  # told by the check of the configuration
     server = chosen.server
     secured = server.implicit_tls or server.starttls
+    tokens = AccessTokens(oauth) if oauth is not None else None
     smtp = aiosmtplib.SMTP(
         hostname=server.host,
         port=server.port,
         username=server.username,
         password=server.password,
+        oauth_token_generator=tokens.get if tokens is not None else None,
         timeout=PATIENCE,
         use_tls=server.implicit_tls,
         start_tls=server.starttls,
@@ -160,6 +176,13 @@ async def mail(settings: Settings) -> AsyncIterator[Finding]:
             "Check the host, the port, the password and the certificate in email.smtp_url.",
         )
         return
+    except DeliveryFailed as refused:
+        smtp.close()
+        yield fail("mail", str(refused), "Check email.oauth.")
+        return
+    finally:
+        if tokens is not None:
+            await tokens.close()
     how = "with TLS" if secured else "in the clear, on this machine"
     yield ok("mail", f"{server.host}:{server.port} takes mail, {how}")
 

@@ -216,9 +216,10 @@ async def everything(
         return
     client = SlackClient(tokens[0][1])
     await client.open()
+    threads = [agent.thread for agent in settings.substructure.agents.values()]
     asked = [
         one.removeprefix("slack:")
-        for one in dict.fromkeys((*settings.notify, *settings.fallback))
+        for one in dict.fromkeys((*settings.notify, *settings.fallback, *threads))
         if one.startswith("slack:")
     ]
     try:

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from adapters.slack import render
-from adapters.slack.client import SlackClient, SlackFailed
+from adapters.slack.client import SlackClient
+from adapters.slack.failures import SlackFailed
 from adapters.slack.origin import split_address
 from adapters.slack.outbound import canonical_address
 from adapters.views import Card, Fact

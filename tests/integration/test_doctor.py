@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -72,6 +73,18 @@ CASES: list[tuple[Check, dict[str, Any], str, str]] = [
     (configured.wiring, {"slack": {"bot_token": "xoxb-1-" + GOOD}}, "fail", "signing_secret"),
     (configured.wiring, {"email": {"smtp_url": "http://x"}}, "fail", "smtp"),
     (configured.wiring, {"workflows": "/nowhere/at/all"}, "fail", "no folder"),
+    (configured.parts, {"egress": {"callback_secret": "whsec_" + GOOD[:20]}}, "fail", "callback"),
+    (configured.parts, {"tokens": {"keys": {"k": GOOD[:30]}}}, "fail", "'k' is shorter than 32"),
+    (configured.parts, {"tokens": {"keys": {"k": GOOD}, "current": "j"}}, "fail", "'j' is not"),
+    (configured.parts, {"symfonic": {"jwt_secret": GOOD[:30]}}, "fail", "jwt_secret has 30"),
+    (configured.parts, {"pickers": {"p": {"url": "http://10.0.0.1/"}}}, "fail", "pickers.p.url"),
+    (configured.relaxed, {"egress": {"allow": ["https://in.example:1"]}}, "warn", "in.example"),
+    (
+        configured.relaxed,
+        {"relaxations": {"approver-lists": "a stage for tests"}},
+        "warn",
+        "approver-enforcement: a stage for tests",
+    ),
     (configured.people, {}, "warn", "nobody is in the directory"),
     (configured.people, {"people": [{"id": "ada"}]}, "warn", "ada has no address"),
     (configured.people, {"people": [{"id": "ada", "email": ["a@b.c"]}]}, "warn", "that are off"),
@@ -97,6 +110,17 @@ def test_the_configuration_is_read(
     assert words in found[0].sentence
     assert bool(found[0].do) is (level != "ok")
     assert GOOD not in f"{found}"
+
+
+def test_what_a_start_takes_is_not_told(make: Callable[..., Settings]) -> None:
+    for values in (
+        {},
+        {"tokens": {"keys": {"k": GOOD}}, "symfonic": {"jwt_secret": GOOD}},
+        {"pickers": {"p": {"url": "https://options.example/"}}},
+    ):
+        settings = make(**values)
+        assert [*configured.parts(settings), *configured.relaxed(settings)] == []
+        assert not settings.data_dir.exists()
 
 
 # --- this machine ---------------------------------------------------------------------------------
@@ -224,6 +248,17 @@ async def test_postgres_that_is_away_is_told(make: Callable[..., Settings]) -> N
     gone = make(store={"url": "postgresql://u:hunter2@127.0.0.1:1/x"})
     [found] = await asked(services.postgres(gone))
     assert (found.level, "hunter2" in f"{found}") == ("fail", False)
+    assert "Connect call failed ('127.0.0.1', 1)" in found.sentence
+
+
+async def test_what_postgres_says_is_told_and_a_bad_url_is_not(
+    make: Callable[..., Settings], postgres_url: str
+) -> None:
+    missing = re.sub(r"test\d+", "no_such_database", postgres_url)
+    [found] = await asked(services.postgres(make(store={"url": missing})))
+    assert 'database "no_such_database" does not exist' in found.sentence
+    [found] = await asked(services.postgres(make(store={"url": "postgresql://u:hunter2@[x/y"})))
+    assert found.sentence == "can't be used: its URL can't be read"
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from gateway.workers import Housekeeping
 from host.coordination.embedded import EmbeddedValkey
 from schemas.ids import path_segment
 from tests.integration.conftest import Api, approval
@@ -143,3 +144,23 @@ async def test_another_tenants_id_says_nothing_about_what_exists(api: Api) -> No
         nowhere = await api.call("GET", made_up, **alien)
         assert there[:2] == nowhere[:2]
         assert there[0] == 403
+
+
+async def test_a_key_is_known_for_its_hours(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is started again on Monday finds the run of Friday, where the operator wants that."""
+    api: Api = await start()
+    host = api.gateway.host
+    body, began = {"workflowId": "sayso.external"}, host.clock()
+    _, first, _ = await api.call("POST", "/runs", body, headers=KEY)
+    keeping = Housekeeping(host, key_hours=72)
+
+    monkeypatch.setattr(host, "clock", lambda: began + 71 * 3_600_000)
+    await keeping.once()
+    _, again, headers = await api.call("POST", "/runs", body, headers=KEY)
+    assert (again, headers["OpenWOP-Idempotent-Replay"]) == (first, "true")
+
+    monkeypatch.setattr(host, "clock", lambda: began + 73 * 3_600_000)
+    await keeping.once()
+    _, other, headers = await api.call("POST", "/runs", body, headers=KEY)
+    assert other["runId"] != first["runId"]
+    assert "OpenWOP-Idempotent-Replay" not in headers

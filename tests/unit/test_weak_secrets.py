@@ -40,6 +40,13 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"email": {"smtp_url": "smtps://u:changeme@mail.example:465"}}, "email.smtp_url is a"),
     ({"redis": {"url": "redis://:replace-me@redis.example:6379"}}, "redis.url is a placeholder"),
+    ({"store": {"url": "postgresql://sayso:changeme@db.example/sayso"}}, "store.url is a"),
+    (
+        {"egress": {"callback_secret": "whsec_your-callback-secret-in-base64"}},
+        "callback_secret is a",
+    ),
+    ({"symfonic": {"jwt_secret": "replace-me-" * 4}}, "symfonic.jwt_secret is a placeholder"),
+    ({"email": {"inbound": {"postmark_password": "hunter2"}}}, "postmark_password is shorter"),
 ]
 
 
@@ -49,6 +56,17 @@ def test_a_weak_secret_is_named_and_not_repeated(settings: dict[str, Any], words
     assert words in sentence
     for secret in ("short", "changeme-", "x" * 40, "tiny", "replace_me_with", ":changeme"):
         assert secret not in sentence.replace("shorter", "")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"redis": {"url": "redis://:secret@[bad:6379/0"}},
+        {"email": {"smtp_url": "smtps://u:secret@[bad"}},
+    ],
+)
+def test_what_is_no_url_is_for_others_to_say(settings: dict[str, Any]) -> None:
+    assert found_in(Settings(**settings)) == []
 
 
 def test_good_ones_pass() -> None:
