@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from adapters.forms import form_from_questions, form_from_schema
+from adapters.forms import MISSING, form_from_questions, form_from_schema
 from adapters.languages.catalogue import Words, words_of
 from adapters.views import Card, Choice, Field, Form
 from host.decisions.state import Interrupt
@@ -54,7 +54,8 @@ def answer_form(interrupt: Interrupt, title: str, words: Words) -> Form | None:
     if interrupt.kind in ("custom", "low-confidence"):
         schema = interrupt.payload.get("resumeSchema") or _shape_of(data.get("decision"))
         title = words("form.answer")
-        return form_from_schema(schema, title=title, value=data.get("decision"), words=words)
+        decided = data.get("decision", MISSING)
+        return form_from_schema(schema, title=title, value=decided, words=words)
     return None
 
 
@@ -159,4 +160,6 @@ def _shape_of(value: Any) -> dict[str, Any]:
             "properties": {str(k): _shape_of(v) for k, v in value.items()},
             "required": [str(k) for k in value],
         }
-    return {"title": "JSON"}
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return {"type": "array", "items": {"type": "string"}}
+    return {}

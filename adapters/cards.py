@@ -16,7 +16,7 @@ from adapters.input_cards import input_heading, shown_data
 from adapters.languages.catalogue import Words, words_of
 from adapters.views import Action, Card, Fact, Reader, Thread
 from host.decisions.approval import tally
-from host.decisions.state import Interrupt
+from host.decisions.state import SOMEBODY, Interrupt
 
 __all__ = ["card_of", "form_for", "is_high_risk", "thread_of"]
 
@@ -63,12 +63,14 @@ def card_of(
         edit_form=edit_form(interrupt, words) if still_open else None,
         refine_form=refine_form(interrupt, words) if still_open else None,
         asked=len(interrupt.questions),
-        discussion=tuple(Fact(q.name, q.text) for q in interrupt.questions[-_MOST_QUESTIONS:]),
+        discussion=tuple(
+            Fact(_called(q.name, words), q.text) for q in interrupt.questions[-_MOST_QUESTIONS:]
+        ),
         progress=_progress(interrupt, words) if still_open else "",
         deadline=_moment(interrupt.deadline),
         at_deadline=_at_deadline(interrupt, words) if still_open else "",
         outcome=_outcome(interrupt, words),
-        decided_by=outcome.name if outcome else "",
+        decided_by=_called(outcome.name, words) if outcome else "",
         decided_at=_moment(outcome.at) if outcome else None,
         reason=_reason(interrupt),
         link=link,
@@ -76,6 +78,7 @@ def card_of(
         reader=reader,
         replies=interrupt.replies,
         listed=any(data.get(name) for name in _LISTS),
+        proposal=_proposal(interrupt) if still_open else None,
     )
 
 
@@ -128,7 +131,10 @@ def _facts(interrupt: Interrupt, names: dict[str, str], words: Words) -> tuple[F
         by = names.get(interrupt.requested_by, interrupt.requested_by)
         facts.append(Fact(words("card.asked_by"), by))
     if interrupt.kind == "approval":
-        facts.append(Fact(words("card.subject"), f"{data['artifactType']} {data['artifactId']}"))
+        # What the client calls it where a program gave it no name says nothing.
+        if data["artifactType"] not in ("none", "json") or data["artifactId"] != interrupt.node_id:
+            subject = f"{data['artifactType']} {data['artifactId']}"
+            facts.append(Fact(words("card.subject"), subject))
         approvers = [
             *(names.get(p, p) for p in data.get("approversList") or ()),
             *(data.get("approverGroupRefs") or ()),
@@ -199,10 +205,22 @@ def _action(name: str, words: Words) -> Action:
     return replace(_ACTIONS[name], label=words(f"action.{name}"))
 
 
+def _proposal(interrupt: Interrupt) -> Any:
+    """The decision that an agent was not sure of: what it resumes with when a person ratifies it. With a
+    `resumeSchema` it asks for something of its own instead, and what is risky is looked at in full."""
+    if interrupt.kind != "low-confidence" or interrupt.payload.get("resumeSchema") is not None:
+        return None
+    decision = interrupt.data.get("decision")
+    return None if _says_risky(decision) else decision
+
+
 def is_high_risk(interrupt: Interrupt) -> bool:
     """Whether the request says that it is: its artifact has a `risk` of `high` or `critical`."""
-    artifact = interrupt.data.get("artifactData")
-    risk = artifact.get("risk") if isinstance(artifact, dict) else None
+    return _says_risky(interrupt.data.get("artifactData"))
+
+
+def _says_risky(value: Any) -> bool:
+    risk = value.get("risk") if isinstance(value, dict) else None
     return isinstance(risk, str) and risk.lower() in _HIGH_RISK
 
 
@@ -219,7 +237,8 @@ def _progress(interrupt: Interrupt, words: Words) -> str:
     counted = tally(interrupt.data, {v.principal: v.action for v in interrupt.votes})
     if counted.required == 1 and not interrupt.votes:
         return ""
-    names = words.join(v.name for v in interrupt.votes if v.action in ("accept", "edit-accept"))
+    granted = (v.name for v in interrupt.votes if v.action in ("accept", "edit-accept"))
+    names = words.join(_called(name, words) for name in granted)
     text = words.count(
         "card.approvals", counted.required, count=counted.approvals, required=counted.required
     )
@@ -254,8 +273,13 @@ def _outcome(interrupt: Interrupt, words: Words) -> str:
     else:
         how = outcome.action if outcome.action in _ENDED else "answer"
     if outcome.name:
-        return words(f"outcome.{how}_by", name=outcome.name)
+        return words(f"outcome.{how}_by", name=_called(outcome.name, words))
     return words(f"outcome.{how}")
+
+
+def _called(name: str, words: Words) -> str:
+    """A person's name as it is; whoever held a link for nobody in particular in the reader's language."""
+    return words("card.somebody") if name == SOMEBODY else name
 
 
 def _reason(interrupt: Interrupt) -> str:

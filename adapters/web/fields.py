@@ -87,7 +87,7 @@ def control(
         label=field.label,
         widget=_widget(field),
         type=_INPUT_TYPES.get(field.kind, "text"),
-        mode=_INPUT_MODES.get(field.kind, ""),
+        mode=_input_mode(field),
         required=field.required,
         hint=_hint(field, words),
         placeholder=field.placeholder,
@@ -114,6 +114,13 @@ def _offered(choices: tuple[Choice, ...], picked: list[str]) -> tuple[Option, ..
         if name not in picked
     ]
     return (*first, *rest)
+
+
+def _input_mode(field: Field) -> str:
+    """A keypad of digits, where no number below zero fits: phones' keypads have no minus."""
+    if field.minimum is None or field.minimum < 0:
+        return ""
+    return _INPUT_MODES.get(field.kind, "")
 
 
 def _widget(field: Field) -> str:

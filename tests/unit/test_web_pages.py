@@ -215,8 +215,8 @@ def test_a_risky_choice_asks_first() -> None:
         ("date", "input", {"type": "date"}),
         ("time", "input", {"type": "time"}),
         ("datetime", "input", {"type": "datetime-local"}),
-        ("integer", "input", {"type": "text", "inputmode": "numeric"}),
-        ("number", "input", {"type": "text", "inputmode": "decimal"}),
+        ("integer", "input", {"type": "text"}),
+        ("number", "input", {"type": "text"}),
     ],
 )
 def test_every_kind_has_its_labelled_control(kind: Any, tag: str, wanted: dict[str, str]) -> None:
@@ -224,6 +224,23 @@ def test_every_kind_has_its_labelled_control(kind: Any, tag: str, wanted: dict[s
     assert page.all(tag, id="answer-f0", name="v.f0", **wanted)
     assert page.all("label", **{"for": "answer-f0"})
     assert page.all(tag, **{"aria-describedby": "answer-f0-hint"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "minimum", "mode"),
+    [
+        ("integer", 0, "numeric"),
+        ("number", 0.5, "decimal"),
+        ("integer", None, None),  # a phone's keypad of digits has no minus
+        ("number", -1, None),
+    ],
+)
+def test_a_keypad_of_digits_where_no_minus_fits(
+    kind: Any, minimum: float | None, mode: str | None
+) -> None:
+    page = of_field(Field("f0", ("a",), "The label", kind, minimum=minimum))
+    [control] = page.all("input", name="v.f0")
+    assert control.get("inputmode") == mode
 
 
 @pytest.mark.parametrize(
