@@ -16,7 +16,8 @@ _COMMITS = 50  # a batch is worked out on the event loop: a few milliseconds and
 
 
 class AuditWorker:
-    """Takes up what the log has and the trail has not. Replicas may do so side by side: one is first."""
+    """Takes up what the log has and the trail has not. Replicas may do so side by side: one is first, and the
+    others look again a second later."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -38,5 +39,5 @@ class AuditWorker:
         try:
             await audit.extend(tuple(extend(ends, events)), after, commits[-1].position)
         except Conflict:
-            return True  # another process was first: look again
+            return False  # another gateway was first, and goes on: two at once do the work twice
         return len(commits) == _COMMITS

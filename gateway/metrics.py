@@ -6,6 +6,7 @@ that the operator gave a webhook source. Never an id, an address, a tenant or an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -39,9 +40,6 @@ class Metrics:
 
     def __init__(self, webhooks: Counts = dict, slack: Reasons = dict) -> None:
         registry = self.registry = CollectorRegistry(auto_describe=True)
-        self._requests = Counter(
-            "sayso_requests", "Requests answered.", ["method", "route", "status"], registry=registry
-        )
         self._resolves = Counter(
             "sayso_resolves",
             "Answers by what became of them: decided, vote, noted, refused, replayed, unavailable.",
@@ -84,23 +82,23 @@ class Metrics:
             registry=registry,
         )
         self._gauges = _gauges(registry)
-        self._answered: dict[tuple[str, str, int], Counter] = {}
-        registry.register(_Read(webhooks, slack))
+        # Counted without a lock: by the event loop alone, and read by it.
+        self._answered: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+        self._settled: dict[tuple[str, str, str], Counter] = {}
+        registry.register(_Read(webhooks, slack, self._answered))
 
     def requested(self, method: str, route: str, status: int) -> None:
         """One request was answered. `route` is the pattern."""
-        name = (method, route, status)
-        counter = self._answered.get(name)
-        if counter is None:
-            known = method if method in METHODS else "other"
-            counter = self._requests.labels(known, route, str(status))
-            if method == known:  # a made-up method may not fill the memory
-                self._answered[name] = counter
-        counter.inc()
+        known = method if method in METHODS else "other"  # a made-up method may not fill the memory
+        self._answered[known, route, status] += 1
 
     def resolved(self, via: str, outcome: str, code: str = "") -> None:
         """One answer. `code` is the registered code of a refusal."""
-        self._resolves.labels(channel_of(via), outcome, code).inc()
+        name = (channel_of(via), outcome, code)
+        counter = self._settled.get(name)
+        if counter is None:
+            counter = self._settled[name] = self._resolves.labels(*name)
+        counter.inc()
 
     def durable(self, via: str, seconds: float) -> None:
         """An answer of a person became durable, so long after its receipt."""
@@ -140,7 +138,7 @@ class Metrics:
         self._gauges["audit_behind"].set(census.unaudited)
 
     def up(self, part: str, well: bool) -> None:
-        """Whether the store or the coordination answers."""
+        """Whether the store or the coordination answers, and whether the store takes changes."""
         self._gauges["up"].labels(part).set(well)
 
     def waiting(self, waiters: int, streams: int) -> None:
@@ -169,7 +167,11 @@ def _gauges(registry: CollectorRegistry) -> dict[str, Gauge]:
         ("messages", "Messages: due now, or dead.", ["state"]),
         ("outbox_deliveries", "Outbound webhook deliveries: due now, or dead.", ["state"]),
         ("audit_behind", "Commits that the audit trail has not taken up yet.", []),
-        ("up", "1 when the part answers: store, coordination.", ["part"]),
+        (
+            "up",
+            "1 when it answers (store, coordination) or can be written to (store_changes).",
+            ["part"],
+        ),
         ("waiters", "Long polls, streams and workers that wait in this process.", []),
         ("streams_open", "Open event streams.", []),
     ):
@@ -180,11 +182,20 @@ def _gauges(registry: CollectorRegistry) -> dict[str, Gauge]:
 class _Read:
     """Counters that others keep, read at each scrape."""
 
-    def __init__(self, webhooks: Counts, slack: Reasons) -> None:
+    def __init__(
+        self, webhooks: Counts, slack: Reasons, answered: Mapping[tuple[str, str, int], int]
+    ) -> None:
         self._webhooks = webhooks
         self._slack = slack
+        self._answered = answered
 
     def collect(self) -> Iterable[Metric]:
+        requests = CounterMetricFamily(
+            "sayso_requests", "Requests answered.", labels=["method", "route", "status"]
+        )
+        for (method, route, status), count in sorted(self._answered.items()):
+            requests.add_metric([method, route, str(status)], count)
+        yield requests
         events = CounterMetricFamily(
             "sayso_webhook_events",
             "Events at /hooks by what became of them; refusals carry their reason.",

@@ -7,6 +7,7 @@ The line holds the route's pattern and never the path, which may carry a token. 
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 import secrets
 import time
@@ -18,14 +19,13 @@ from aiohttp.typedefs import Middleware
 
 from gateway import logs
 from gateway.http import Handler, Recognise, envelope
+from gateway.json_answer import REQUEST_ID_HEADER as HEADER
 from gateway.tracing import traceparent
 from gateway.watch import Watch, received_at
 from host.observer import asking_trace
 
 log = structlog.get_logger("sayso.requests")
 
-HEADER: Final = "X-Request-Id"
-REQUEST_ID: Final = web.RequestKey("request id", str)
 _FORM: Final = re.compile(r"[A-Za-z0-9-]{8,64}")
 _PROCESS: Final = secrets.token_hex(5)
 _numbers = itertools.count(1)
@@ -43,10 +43,10 @@ def observed(watch: Watch, recognise: Recognise) -> Middleware:
         # Each connection is a task of its own and serves one request at a time: what is set here is
         # set anew by its next request, so nothing has to be taken back.
         begun = time.perf_counter()
-        request[REQUEST_ID] = found = id_of(request)
-        logs.request_id.set(found)
+        logs.request_id.set(id_of(request))
         received_at.set(begun)
-        parent = traceparent(request.headers.get("traceparent", ""))
+        given = request.headers.get("traceparent")
+        parent = traceparent(given) if given else ""
         status = _GONE
         try:
             if watch.tracing.on:
@@ -77,16 +77,16 @@ async def _traced(
 
 
 async def name_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
-    """Put the id on the answer, a stream's too. For `on_response_prepare`."""
-    found = request.get(REQUEST_ID)
-    if found is not None:
+    """Put the id on an answer that is no `JsonAnswer`: a page, a stream. For `on_response_prepare`."""
+    found = logs.request_id.get()
+    if found:
         response.headers[HEADER] = found
 
 
 def id_of(request: web.Request) -> str:
     """The caller's id if it is well formed (8 to 64 of A-Z a-z 0-9 -), else a new one: random for this
     process, then counted."""
-    given = request.headers.get(HEADER, "")
+    given = request.headers.get(HEADER)
     return given if given and _FORM.fullmatch(given) else f"{_PROCESS}{next(_numbers):08x}"
 
 
@@ -98,5 +98,10 @@ def route_of(request: web.Request) -> str:
 
 def _say(line: Any, method: str, route: str, status: int, seconds: float) -> None:
     """A line a request costs as much as the request: only what failed is said at the usual level."""
-    write = line.warning if status >= 500 else line.debug
+    if status >= 500:
+        write = line.warning
+    elif line.is_enabled_for(logging.DEBUG):
+        write = line.debug
+    else:
+        return
     write("request", method=method, route=route, status=status, ms=round(seconds * 1000, 1))

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from gateway.auth import STORED, Caller, bearer, digest
 from gateway.http import Recognise
@@ -58,6 +58,8 @@ def recognising(keys: ApiKeys, clock: Callable[[], int]) -> Recognise:
     """What looks up the stored key of a request, before its handler, for `gateway.auth.Keys`."""
 
     async def recognise(request: web.Request) -> None:
+        if PREFIX not in request.headers.get(hdrs.AUTHORIZATION, ""):
+            return
         token = bearer(request)
         if _FORM.fullmatch(token):
             found = await keys.find(digest(token))

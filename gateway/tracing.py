@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from schemas.errors import Refusal
@@ -60,22 +60,26 @@ class Tracing:
             async with asyncio.timeout(_FLUSH_SECONDS):
                 await done.wait()
 
-    @contextmanager
     def span(
         self, name: str, parent: str = "", link: str = "", **attributes: Any
-    ) -> Iterator[Span]:
+    ) -> AbstractContextManager[Span]:
         """A span for the block, below `parent` (a traceparent; "" is the current span). Without a tracer
         its traceparent is that of `parent`."""
         if self._tracer is None:
-            yield Span(parent)
-            return
+            return nullcontext(Span(parent))
+        return self._span(self._tracer, name, parent, link, attributes)
+
+    @contextmanager
+    def _span(
+        self, tracer: Tracer, name: str, parent: str, link: str, attributes: Mapping[str, Any]
+    ) -> Iterator[Span]:
         from opentelemetry import trace
 
         links = [trace.Link(_context(link))] if link else []
         above = (
             trace.set_span_in_context(trace.NonRecordingSpan(_context(parent))) if parent else None
         )
-        with self._tracer.start_as_current_span(
+        with tracer.start_as_current_span(
             f"sayso.{name}",
             context=above,
             links=links,

@@ -7,14 +7,13 @@ worker at its next tick. After a gap everybody looks at once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from host.coordination.port import Coordination
-from host.decisions.state import State
 from host.waiters import Waiters
 
 _CHANNEL = "changes"
-_WORK = ("messages", "shelf")
 _LOOK_SECONDS: Final = 5.0
 
 
@@ -24,10 +23,13 @@ class Wakeups:
     def __init__(self, coordination: Coordination) -> None:
         self._coordination = coordination
 
-    async def announce(self, run_id: str, after: State) -> None:
-        """Tell the others which run and interrupts changed: their ids, one a line. Never raises."""
-        ids = (run_id, *(i.interrupt_id for i in after.interrupts))
-        await self._coordination.announce(_CHANNEL, "\n".join(ids))
+    async def announce(self, topics: Sequence[str]) -> None:
+        """Tell the others what changed, and which work there is, one topic a line. Never raises.
+
+        Work is named where there is some: a worker that is woken for nothing asks the database for nothing,
+        at each answer of each other gateway.
+        """
+        await self._coordination.announce(_CHANNEL, "\n".join(dict.fromkeys(topics)))
 
     async def run(self, waiters: Waiters) -> None:
         """For ever: wake who waits on what another gateway changed, and whoever sends messages."""
@@ -40,7 +42,7 @@ class Wakeups:
             if not message:
                 waiters.wake_all()
                 continue
-            for topic in (*message.split("\n"), *_WORK):
+            for topic in message.split("\n"):
                 waiters.wake(topic)
 
 

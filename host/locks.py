@@ -1,37 +1,44 @@
-"""Locks by name, for what one process does one after the other. A name that nobody uses costs nothing."""
+"""Locks by name, for what one process does one after the other. A name that nobody uses costs nothing, and
+one that nobody waits for next to nothing."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+
+_Waiting = deque[asyncio.Future[None]]
 
 
 class NamedLocks:
     """`acquire` and `release` in pairs. Not reentrant; waiters are served in order."""
 
     def __init__(self) -> None:
-        self._held: dict[str, tuple[asyncio.Lock, list[int]]] = {}
+        self._held: dict[str, _Waiting | None] = {}
 
     async def acquire(self, name: str) -> None:
-        entry = self._held.get(name)
-        if entry is None:
-            entry = self._held[name] = (asyncio.Lock(), [0])
-        lock, users = entry
-        users[0] += 1
+        if name not in self._held:
+            self._held[name] = None
+            return
+        waiting = self._held[name]
+        if waiting is None:
+            waiting = self._held[name] = deque()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting.append(turn)
         try:
-            await lock.acquire()
-        except BaseException:
-            self._leave(name, users)
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it had just become ours: to the next
+                self.release(name)
             raise
 
     def release(self, name: str) -> None:
-        lock, users = self._held[name]
-        lock.release()
-        self._leave(name, users)
-
-    def _leave(self, name: str, users: list[int]) -> None:
-        users[0] -= 1
-        if not users[0]:
-            del self._held[name]
+        waiting = self._held[name]
+        while waiting:
+            turn = waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        del self._held[name]
 
     def __len__(self) -> int:
         return len(self._held)
