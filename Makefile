@@ -1,8 +1,9 @@
 # `make run` starts a gateway, `make test` proves it. Both make the environment first.
-PYTHON ?= python3
-VENV   ?= .venv
-BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= 2
+BIN     := $(VENV)/bin
+PIP     := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: run test lint types check bench docs clean env env-test
 
@@ -14,7 +15,8 @@ test: $(VENV)/.test
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not faults"
+	$(BIN)/python -m pytest -m faults
 
 lint: $(VENV)/.test
 	$(BIN)/python -m ruff check --fix .
