@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from adapters.form_scalars import Wrong
 from adapters.form_schema import bound
-from adapters.form_values import EMPTY, MARK, TEXTS, Raw, Wrong, raw_of, read
+from adapters.form_values import EMPTY, MARK, TEXTS, Raw, raw_of, read
 from adapters.languages.catalogue import ENGLISH, Words
 from adapters.views import Field, Form
 

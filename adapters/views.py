@@ -167,16 +167,22 @@ class Card:
         ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
     )
     listed: bool = False  # the request names who may decide
+    proposal: Any = None  # what a question proposes, where saying yes to it as it is answers it
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """The conversation that a card belongs to: all its turns go into one thread of the channel."""
+    """The conversation that a card belongs to: all its turns go into one thread of the channel.
+
+    With an `intro`, which opens the thread, it is a session's: people may write in it at any time, and its
+    cards are shown there whole.
+    """
 
     conversation_id: str
     title: str
     prompt: str = ""  # this turn's question; empty for start and close
     closed: str = ""  # the reason, when this turn closes the conversation
+    intro: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from pending import fill
 from rawhttp import Connection
 from resolve import gateway
-from roundtrips import Figures, ask, measure, read, resolve, rss_mib, size_mib, trip
+from roundtrips import Figures, ask, cpu, measure, read, resolve, rss_mib, size_mib, trip
 from servers import embedded
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
@@ -83,17 +83,24 @@ async def _all_wait(connection: Connection, count: int) -> None:
 
 
 async def cold_start(folder: Path) -> Table:
-    """From the start of the program to its first durable answer, on an existing data folder."""
-    took: list[float] = []
-    for round_ in range(4):
+    """From the start of the program to its first durable answer, on an existing data folder: seconds of the
+    clock, and the CPU seconds of the program, which say more where others use the machine too."""
+    took: list[tuple[float, float]] = []
+    for round_ in range(6):
         began = time.perf_counter()
-        async with gateway(folder) as (url, key, _):
+        async with gateway(folder) as (url, key, pid):
             connection = await Connection.open(url, key)
             await trip(connection)
             if round_:  # the first one makes the folder
-                took.append(time.perf_counter() - began)
+                took.append((time.perf_counter() - began, cpu([pid])))
             connection.close()
-    rows = [("Start to the first resolved question", f"{min(took):.2f} s", f"{max(took):.2f} s")]
+    clock, spent = (
+        [f"{figure:.2f} s" for figure in sorted(column)] for column in zip(*took, strict=True)
+    )
+    rows = [
+        ("Start to the first resolved question", clock[0], clock[-1]),
+        ("CPU of it, without the Valkey", spent[0], spent[-1]),
+    ]
     return ("Embedded Valkey included", "best", "worst"), rows
 
 

@@ -79,8 +79,8 @@ MEANING = {
     "SQLite file in the data folder.",
     "store.keep_days": "Runs that are over, and have not changed for so many days, are removed with their "
     "log. The audit trail stays. Unset: nothing is.",
-    "store.keep_key_hours": "How long the answer to an idempotency key is kept, and a client's run key names its "
-    "run.",
+    "store.keep_key_hours": "How long the answer to an idempotency key is kept, and a client's run key "
+    "names its run.",
     "redis.url": "`redis://`, `redis+sentinel://`, `redis+cluster://` (`rediss` for TLS) or `unix://`: see "
     "[replicas](replicas.md). Unset: a private Valkey in the data folder.",
     "redis.prefix": "What every key in Redis begins with.",

@@ -9,6 +9,7 @@ members.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -24,7 +25,7 @@ from schemas.errors import Refusal
 
 log = structlog.get_logger("sayso.accounts")
 
-PATIENCE: Final = 2.0  # seconds: Slack itself waits three
+PATIENCE: Final = 2.0  # seconds for all that is asked of one answer: Slack itself waits three
 COURTESY: Final = 0.5  # for what nothing depends on
 
 
@@ -54,18 +55,25 @@ class Accounts:
         Raises `Refusal`: `forbidden` for an account that was switched off, `sayso.unavailable` when the
         channel can't say who it is.
         """
+        end = time.monotonic() + PATIENCE
         known = self._people.of(person, interrupt)
         account = await self._account(person, known)
         if account is None:
-            return await self.at_decision(known, interrupt)
+            return await self._at_decision(known, interrupt, end)
         if account.standing == "gone":
             raise Refusal("forbidden", "This account was deactivated, so it can't answer any more.")
         if not self._match_email:
             account = replace(account, email="")
         principal = self._people.vouched(person, account, interrupt)
-        return await self.at_decision(principal, interrupt)
+        return await self._at_decision(principal, interrupt, end)
 
     async def at_decision(self, principal: Principal, interrupt: Interrupt) -> Principal:
+        return await self._at_decision(principal, interrupt, time.monotonic() + PATIENCE)
+
+    async def _at_decision(
+        self, principal: Principal, interrupt: Interrupt, end: float
+    ) -> Principal:
+        """With those groups that a channel says the principal is in; none is asked after `end`."""
         people, groups, roles = listed(interrupt.data, self._policy)
         named = principal.names | {principal.id}
         if named & set(people) or principal.groups & set(groups) or principal.roles & set(roles):
@@ -74,7 +82,7 @@ class Accounts:
         for ref in groups if principal.kind == "user" else ():
             for channel, group in self._places(ref):
                 try:
-                    if await self._is_member(channel, group, principal):
+                    if await self._is_member(channel, group, principal, end - time.monotonic()):
                         return replace(principal, groups=principal.groups | {ref})
                 except RosterAway as gone:
                     away = gone.reason
@@ -129,12 +137,14 @@ class Accounts:
             if group and channel in self.rosters:
                 yield channel, group
 
-    async def _is_member(self, channel: str, group: str, principal: Principal) -> bool:
+    async def _is_member(
+        self, channel: str, group: str, principal: Principal, patience: float
+    ) -> bool:
         prefix = f"{channel}:"
         accounts = [n.removeprefix(prefix) for n in principal.names if n.startswith(prefix)]
         emails = [n.removeprefix("email:") for n in principal.names if n.startswith("email:")]
         accounts = [one for one in accounts if "/" in one]
         roster = self.rosters[channel]
         return await roster.is_member(
-            group, accounts, emails if self._match_email else [], PATIENCE
+            group, accounts, emails if self._match_email else [], max(patience, 0.0)
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
@@ -22,9 +22,7 @@ from gateway.http import PROTOCOL
 from gateway.idempotency import Idempotency
 from gateway.links import AnswerLinks
 from gateway.requests import name_request, observed
-from gateway.routes.compat.kortyx_dialect import kortyx
-from gateway.routes.compat.substructure_dialect import SessionParts, substructure
-from gateway.routes.compat.symfonic import SymfonicRoutes
+from gateway.routes.compat.later import Later
 from gateway.routes.discovery import DiscoveryRoutes
 from gateway.routes.events import EventRoutes
 from gateway.routes.fork import ForkRoutes
@@ -36,14 +34,17 @@ from gateway.routes.openapi import OpenApiRoutes
 from gateway.routes.own import OwnRoutes
 from gateway.routes.runs import RunRoutes
 from gateway.routes.webhooks import WebhookRoutes
+from gateway.sessions import SessionParts
 from gateway.stored_keys import recognising
 from gateway.watch import Watch
 from host.access import Access
 from host.chat_sessions import ChatSessions
 from host.coordination.port import Coordination
 from host.host import Host
-from host.pauses import Pauses
 from host.registry import Contracts
+
+if TYPE_CHECKING:
+    from host.pauses import Pauses
 
 
 class Routed(Protocol):
@@ -96,8 +97,9 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
     secret = served.settings.egress.callback_secret.get_secret_value()
     callbacks = Callbacks(served.host, served.egress, secret)
     parts: tuple[Routed, ...] = (
-        RunRoutes(served.host, served.keys, once, callbacks),
+        # First what is asked for most: paths that begin alike are tried one after the other.
         InterruptRoutes(served.host, served.access, served.keys, once),
+        RunRoutes(served.host, served.keys, once, callbacks),
         events,
         ForkRoutes(served.host, served.keys, once, served.addresses),
         WebhookRoutes(served.host, served.keys, once, served.egress, Sender(served.egress)),
@@ -114,9 +116,6 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
         InputRoutes(served.host, served.keys, once, served.addresses, served.contracts, sessions),
         KeyRoutes(served.host, served.keys),
         HookRoutes(served.host, served.keys, once, wiring.remapping(served.settings)),
-        kortyx(served.settings, served.host, served.keys, served.access, sessions),
-        substructure(served.sessions, served.host, served.keys, events),
-        SymfonicRoutes(served.pauses, served.keys, served.addresses),
         DiscoveryRoutes(served.host.policy, protocol, fixtures, callbacks=bool(secret)),
         OpenApiRoutes(protocol),
         health,
@@ -126,4 +125,33 @@ def application(served: Served) -> tuple[web.Application, EventRoutes, Health]:
         *(channel.routes() for channel in served.channels.values()),
     ):
         app.add_routes(routes)
+    for dialect in _dialects(served, events, sessions):
+        app.router.register_resource(dialect)
     return app, events, health
+
+
+def _dialects(served: Served, events: EventRoutes, sessions: ChatSessions) -> list[Later]:
+    """Other systems' routes. None is imported before somebody speaks it."""
+
+    def kortyx() -> Iterable[web.RouteDef]:
+        from gateway.routes.compat import kortyx_dialect as dialect
+
+        made = dialect.kortyx(served.settings, served.host, served.keys, served.access, sessions)
+        return made.routes()
+
+    def substructure() -> Iterable[web.RouteDef]:
+        from gateway.routes.compat import substructure_dialect as dialect
+
+        return dialect.substructure(served.sessions, served.host, served.keys, events).routes()
+
+    found = [Later("/compat/kortyx", kortyx), Later("/compat/substructure", substructure)]
+    pauses = served.pauses
+    if pauses is not None:
+
+        def symfonic() -> Iterable[web.RouteDef]:
+            from gateway.routes.compat.symfonic import SymfonicRoutes
+
+            return SymfonicRoutes(pauses, served.keys, served.addresses).routes()
+
+        found.append(Later("/compat/symfonic", symfonic))
+    return found

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from host.decisions.state import Principal
 from schemas.errors import Refusal
@@ -59,6 +59,13 @@ class Keys:
 
     def caller(self, request: web.Request, scope: str) -> Caller:
         """The caller, who has `scope`. Raises `Refusal`: `unauthenticated`, `forbidden`."""
+        caller = self.known(request)
+        if scope not in caller.scopes:
+            raise Refusal("forbidden", f"This API key lacks the scope {scope}.", scope=scope)
+        return caller
+
+    def known(self, request: web.Request) -> Caller:
+        """The caller, whatever they may do. Raises `Refusal` (`unauthenticated`)."""
         token = bearer(request)
         if not token:
             raise Refusal("unauthenticated", "Send an API key: 'Authorization: Bearer <key>'.")
@@ -67,14 +74,15 @@ class Keys:
             raise Refusal(
                 "unauthenticated", "This API key is not known here, has expired or was revoked."
             )
-        if scope not in caller.scopes:
-            raise Refusal("forbidden", f"This API key lacks the scope {scope}.", scope=scope)
         return caller
 
 
 def bearer(request: web.Request) -> str:
     """The credential of `Authorization: Bearer`, or ""."""
-    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    given = request.headers.get(hdrs.AUTHORIZATION, "")
+    if given.startswith("Bearer "):  # as nearly everybody spells it
+        return given[7:].strip()
+    kind, _, token = given.partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 

@@ -15,12 +15,14 @@ from adapters.accounts import Roster
 from adapters.channel import Channel, Intake, Links
 from adapters.inbox import Inbox
 from adapters.languages.catalogue import closest, locales
+from adapters.talks import Talks
 from adapters.views import Reader
 from adapters.web.app import WebChannel
 from adapters.web.settings import WebSettings
 from config.settings import Settings
 from gateway.link_codes import LinkCodes
 from gateway.shelving import Filing, shelved_event
+from host.coordination.port import Rates
 from host.store.documents import Documents
 from host.store.shelf import ShelvedEvent
 from schemas.errors import Refusal
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from adapters.email.app import EmailChannel
     from adapters.email.inbound.app import Lent
     from adapters.email.inbound.settings import InboundSettings
+    from adapters.email.oauth import Vault
     from adapters.email.settings import EmailSettings
     from adapters.webhooks.settings import HookSource
 
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
 class Doors:
     """What a channel is given: the way in, the answer links, dedupe, a counter of refusals; and for what
     it keeps itself, the documents and the secrets that seal (the first one; the others open). What a
-    channel fetches goes out through `egress`."""
+    channel fetches goes out through `egress`; `rates` are the limits that all gateways keep together;
+    `talks` takes what is said in threads of sessions."""
 
     intake: Intake
     links: Links
@@ -49,6 +53,8 @@ class Doors:
     inbox: Inbox | None = None
     mail: Lent | None = None
     egress: Egress | None = None
+    rates: Rates | None = None
+    talks: Talks | None = None
 
 
 def build(
@@ -81,6 +87,11 @@ def everybody(settings: Settings) -> Reader:
         where = f"people.{wrong[0]}.locale" if spoken else "locale"
         raise ValueError(f"{where}: not one of the languages there are: {', '.join(locales())}")
     return Reader(spoken, settings.timezone)
+
+
+def tenants(settings: Settings) -> dict[str, str]:
+    """Whose requests the people of a place see where they look by themselves, by `<channel>:<place>`."""
+    return {f"slack:{place}": tenant for place, tenant in settings.slack.tenants.items()}
 
 
 def rosters(channels: Mapping[str, Channel]) -> dict[str, Roster]:
@@ -172,8 +183,8 @@ def _slack(settings: Settings, public_url: str, form_secret: str, doors: Doors) 
 
         locale = everybody(settings).locale
         quiet = slack.quiet_hours
-        around = Surroundings(doors.inbox, doors.documents, _now, locale, quiet)
-    return SlackChannel(chosen, doors.intake, doors.first, installations, around)
+        around = Surroundings(doors.inbox, doors.documents, _now, locale, quiet, talks=doors.talks)
+    return SlackChannel(chosen, doors.intake, doors.first, installations, around, doors.rates)
 
 
 def _now() -> int:
@@ -187,13 +198,31 @@ def _email(settings: Settings, public_url: str, doors: Doors) -> EmailChannel:
 
     inbound = settings.email.inbound
     chosen = mail_settings(settings, public_url)
-    channel = EmailChannel(chosen, doors.links)
+    vault = _vault(settings, doors)
+    channel = EmailChannel(chosen, doors.links, vault)
     if inbound.address and doors.mail is not None:
-        _receive(settings, channel, chosen, doors.mail)
+        _receive(settings, channel, chosen, doors.mail, vault)
     return channel
 
 
-def _receive(settings: Settings, channel: EmailChannel, email: EmailSettings, lent: Lent) -> None:
+def _vault(settings: Settings, doors: Doors) -> Vault | None:
+    """Where refresh tokens are kept that change; None where there are none."""
+    oauth = (settings.email.oauth, settings.email.inbound.oauth)
+    if doors.documents is None or not any(one and one.refresh_token for one in oauth):
+        return None
+    from adapters.email.oauth import Vault
+    from host.sealing import Sealer
+
+    return Vault(doors.documents, Sealer(doors.sealing), _now)
+
+
+def _receive(
+    settings: Settings,
+    channel: EmailChannel,
+    email: EmailSettings,
+    lent: Lent,
+    vault: Vault | None,
+) -> None:
     """Give the channel its incoming half."""
     from adapters.email.inbound.app import InboundMail
 
@@ -201,12 +230,13 @@ def _receive(settings: Settings, channel: EmailChannel, email: EmailSettings, le
         chosen = inbound_settings(settings)
     except ValueError as error:
         raise ValueError(f"email.inbound: {error}") from error
-    channel.receiving = InboundMail(chosen, email, lent, channel.send)
+    channel.receiving = InboundMail(chosen, email, lent, channel.send, vault)
 
 
 def inbound_settings(settings: Settings) -> InboundSettings:
     """What receiving mail is told. Raises `ValueError`, without a secret in its text."""
     from adapters.email.inbound.settings import InboundSettings
+    from gateway.outgoing_mail import oauth_of
 
     inbound = settings.email.inbound
     secrets = (inbound.imap_url, inbound.postmark_password, inbound.mailgun_key)
@@ -219,6 +249,7 @@ def inbound_settings(settings: Settings) -> InboundSettings:
         smtp=inbound.smtp,
         lmtp=inbound.lmtp,
         imap_url=imap_url,
+        oauth=oauth_of(inbound.oauth),
         ses_topics=inbound.ses_topics,
         postmark_password=postmark,
         mailgun_key=mailgun,

@@ -18,9 +18,10 @@ from gateway.routes.compat.substructure_prompts import Agent
 from gateway.routes.compat.substructure_wire import decision_request
 from gateway.worker_client import DeliveryFailed, WorkerClient
 from gateway.workers import forever
-from host.branches import TOPIC, Beginning, Branches, Caller
+from host.branches import TOPIC, Branches, Caller
 from host.decisions import session_inputs
 from host.decisions.session import Decision, Errand, Session
+from host.decisions.session_begin import Beginning
 from host.decisions.state import Principal
 from host.host import Host
 from schemas.errors import Refusal

@@ -105,9 +105,13 @@ class Health:
         store, redis = await asyncio.gather(self._store.healthy(), self._coordination.healthy())
         self._metrics.up("store", store)
         self._metrics.up("coordination", redis)
+        changes = store and await self._store.takes_changes()
+        self._metrics.up("store_changes", changes)
         if not store:
             return Condition("unavailable", "the store is away")
-        return Condition("ready") if redis else Condition("degraded", "redis")
+        parts = (("the store takes no changes", changes), ("redis", redis))
+        reasons = [reason for reason, well in parts if not well]
+        return Condition("degraded", ", ".join(reasons)) if reasons else Condition("ready")
 
     async def _count(self) -> None:
         async with self._looking:

@@ -15,6 +15,9 @@ import structlog
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from gateway.json_answer import JsonAnswer
+from host.schema_bounds import OutOfBounds
+from host.schema_work import size
 from host.store.records import StoreUnavailable
 from schemas.errors import Refusal
 from schemas.payloads import problems
@@ -24,6 +27,9 @@ log = structlog.get_logger("sayso.http")
 
 PROTOCOL: Final = web.AppKey("protocol version", str)
 VERSION_HEADER: Final = "OpenWOP-Version"
+DEEPEST: Final = 128
+"""Levels of JSON that a request may have: what is sent is kept, and shown again inside of other JSON, and the
+encoder stops at 254."""
 _VERSION: Final = re.compile(r"(\d{1,9})(\.\d{1,9})?")
 _JSON: Final = "application/json"
 _OUTSIDE: Final = (
@@ -51,7 +57,7 @@ def spoken(request: web.Request) -> ProtocolVersion:
 def reply(status: int, body: Any, headers: dict[str, str] | None = None) -> web.Response:
     """A JSON response."""
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
-    return web.Response(body=raw, status=status, content_type=_JSON, headers=headers)
+    return JsonAnswer(status, raw, headers)
 
 
 def refused(refusal: Refusal) -> web.Response:
@@ -61,7 +67,7 @@ def refused(refusal: Refusal) -> web.Response:
         response.headers["WWW-Authenticate"] = "Bearer"
     if refusal.status in (429, 503):
         response.headers["Retry-After"] = "1"
-    if refusal.code == "idempotency_in_flight":
+    if refusal.code in ("idempotency_in_flight", "run_already_active"):
         response.headers["Retry-After"] = "1"
     return response
 
@@ -82,10 +88,20 @@ async def body_of(request: web.Request) -> Any:
         return {}
     if request.content_type not in (_JSON, "application/octet-stream"):
         raise Refusal("unsupported_media_type", "Send JSON with 'Content-Type: application/json'.")
+    return read_json(raw)
+
+
+def read_json(raw: bytes) -> Any:
+    """The JSON value of `raw`. Raises `Refusal` (`validation_error`), for what is nested too deeply too."""
     try:
-        return orjson.loads(raw)
+        value = orjson.loads(raw)
+        if raw.count(b"{") + raw.count(b"[") > DEEPEST:  # else there is nothing to look for
+            size(value, DEEPEST)
     except orjson.JSONDecodeError as error:
         raise Refusal("validation_error", f"The body is not JSON: {error}.") from None
+    except OutOfBounds as problem:
+        raise Refusal("validation_error", f"The body is not taken. {problem}") from None
+    return value
 
 
 def parse(model: type[M], raw: Any) -> M:
@@ -159,9 +175,11 @@ def _http_error(error: web.HTTPException) -> web.StreamResponse:
         415: "unsupported_media_type",
     }.get(error.status, "internal_error")
     message = {
-        "not_found": "No such resource.",
+        "not_found": "No such path; GET /openapi.json lists them. "
+        "The slash of an id in a path is spelled '~2F'.",
         "sayso.method_not_allowed": "This resource has no such method.",
-        "payload_too_large": "The body is too large.",
+        "payload_too_large": "The body is larger than the gateway's http.max_body_bytes. "
+        "Send less, or a reference.",
         "unsupported_media_type": "This media type is not accepted here.",
     }.get(code, "The request could not be read.")
     response = refused(Refusal(code, message))

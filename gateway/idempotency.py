@@ -33,6 +33,8 @@ _NEVER_KEPT = frozenset(
     {
         "idempotency_key_invalid",
         "validation_error",
+        # The other run ends, which is why the answer has a Retry-After.
+        "run_already_active",
         # Why an endpoint was refused may pass: the same request is judged again.
         "webhook_url_rejected",
         "webhook_endpoint_unverified",
@@ -60,6 +62,7 @@ class Attempt:
         return make
 
 
+_WITHOUT_KEY = Attempt()
 Act = Callable[[Attempt], Awaitable[tuple[int, dict[str, Any]]]]
 
 
@@ -79,18 +82,17 @@ class Idempotency:
         Raises `Refusal`: `idempotency_key_invalid`, `idempotency_key_mismatch`,
         `idempotency_in_flight`, and what `act` raises.
         """
-        response = await self._run(request, tenant, operation, act)
+        key = request.headers.get("Idempotency-Key")
+        if key is None:
+            return reply(*await act(_WITHOUT_KEY))
+        response = await self._once(request, tenant, operation, key, act)
         if operation in _RESOLVES and _REPLAYED in response.headers:
             self._watch.metrics.resolved(_RESOLVES[operation], "replayed")
         return response
 
-    async def _run(
-        self, request: web.Request, tenant: str, operation: str, act: Act
+    async def _once(
+        self, request: web.Request, tenant: str, operation: str, key: str, act: Act
     ) -> web.Response:
-        key = request.headers.get("Idempotency-Key")
-        if key is None:
-            status, body = await act(Attempt())
-            return reply(status, body)
         if not IDEMPOTENCY_KEY.match(key):
             raise Refusal(
                 "idempotency_key_invalid",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from adapters.cards import card_of
 from adapters.inbox import Listing
@@ -10,39 +10,55 @@ from adapters.views import Card, Person
 from gateway.accounts import Accounts
 from gateway.people import People
 from host.decisions.state import Interrupt, Principal
+from host.host import Host
 from host.inbox import Inbox as OpenRequests
 from host.store.records import StoreUnavailable
 from schemas.errors import Refusal
 
 
 class Inbox:
-    """Cards of the requests of one tenant; who may decide what is the host's rule."""
+    """Cards of the requests of a person's tenant; who may decide what is the host's rule.
 
-    def __init__(self, requests: OpenRequests, people: People, accounts: Accounts) -> None:
-        self._requests = requests
+    `tenants` says whose requests the people of a place see (`slack:T0123`); all others see `tenant`'s.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        tenant: str,
+        tenants: Mapping[str, str],
+        people: People,
+        accounts: Accounts,
+    ) -> None:
+        self._tenant, self._tenants = tenant, tenants
+        self._requests = {name: OpenRequests(host, name) for name in {tenant, *tenants.values()}}
         self._people = people
         self._accounts = accounts
 
     async def waiting(self, person: Person, *, since: float | None = None) -> Listing:
         try:
-            found = await self._requests.waiting(self._who(person), since=since)
+            found = await self._of(person).waiting(self._who(person), since=since)
         except StoreUnavailable as away:
             raise _away() from away
         return Listing(tuple(self._cards(found.interrupts, person)), found.more)
 
     async def decided(self, person: Person, most: int = 5) -> tuple[Card, ...]:
         try:
-            found = await self._requests.decided(self._who(person), most)
+            found = await self._of(person).decided(self._who(person), most)
         except StoreUnavailable as away:
             raise _away() from away
         return tuple(self._cards(found, person))
 
     async def find(self, text: str, person: Person) -> Card | None:
         try:
-            found = await self._requests.find(text, self._who(person))
+            found = await self._of(person).find(text, self._who(person))
         except StoreUnavailable as away:
             raise _away() from away
         return None if found is None else self._card(found, person)
+
+    def _of(self, person: Person) -> OpenRequests:
+        place = f"{person.channel}:{person.id.partition('/')[0]}"
+        return self._requests[self._tenants.get(place, self._tenant)]
 
     def _who(self, person: Person) -> Callable[[Interrupt], Awaitable[Principal]]:
         async def who(interrupt: Interrupt) -> Principal:

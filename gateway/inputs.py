@@ -1,21 +1,14 @@
-"""Contracts and pickers of the settings, as the host and the channels take them."""
+"""Contracts of the settings, as the host takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 from pydantic import ValidationError
 
-from adapters.egress import Egress, UrlRejected, check_public, parse
-from adapters.pickers.picker import Picker, Pickers
-from adapters.pickers.sources import CommandSource, HttpSource, Source
-from adapters.webhooks.expressions import EvaluationFailed, compile_expression
-from config.inputs import PickerSettings
 from config.settings import Settings
-from host.options import OptionsUnavailable
 from host.registry import check_contract
 from schemas.contracts import Contract
 from schemas.errors import Refusal
@@ -61,48 +54,3 @@ def _schema(given: dict[str, Any] | Path, where: str) -> Any:
         raise ValueError(f"{where}: {given} can't be read ({error.strerror})") from None
     except orjson.JSONDecodeError as error:
         raise ValueError(f"{where}: {given} is not JSON: {error}") from None
-
-
-def pickers(settings: Settings, egress: Egress) -> Pickers:
-    """The configured pickers. Raises `ValueError` with the key of what is wrong."""
-    return Pickers(
-        {
-            name: Picker(
-                _source(given, egress, f"pickers.{name}"),
-                given.search,
-                given.cache_seconds,
-                _mapping(given.options, f"pickers.{name}.options"),
-            )
-            for name, given in settings.pickers.items()
-        }
-    )
-
-
-def _source(given: PickerSettings, egress: Egress, where: str) -> Source:
-    if given.command:
-        return CommandSource(given.command, given.timeout_seconds)
-    try:
-        target = parse(given.url)
-        if not egress.allows(target):
-            check_public(target)
-    except UrlRejected as rejected:
-        raise ValueError(f"{where}.url: {rejected}") from None
-    headers = {name: secret.get_secret_value() for name, secret in given.headers.items()}
-    return HttpSource(given.url, egress, given.timeout_seconds, headers)
-
-
-def _mapping(text: str, where: str) -> Callable[[Any], Any] | None:
-    if not text:
-        return None
-    try:
-        expression = compile_expression(text, key=where, headers=frozenset())
-    except ValueError as error:
-        raise ValueError(str(error)) from None
-
-    def mapped(raw: Any) -> Any:
-        try:
-            return expression.evaluate(raw, {})
-        except EvaluationFailed as failed:
-            raise OptionsUnavailable(str(failed)) from None
-
-    return mapped

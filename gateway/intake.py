@@ -23,6 +23,7 @@ from gateway.links import AnswerLinks
 from gateway.people import People
 from gateway.picking import found_options, searchable
 from gateway.shelving import Filing, shelved_event
+from gateway.subjects import Subjects
 from gateway.watch import Watch
 from host.decisions.eligibility import check_eligible, who_may
 from host.decisions.resolve import Answer
@@ -53,6 +54,7 @@ class Intake:
         self._links = links
         self._filing = filing
         self._watch = watch
+        self._subjects = Subjects(host, people)
 
     async def answer(self, response: Response) -> Receipt:
         with self._watch.clicking(response.person.channel, response.interrupt_id) as span:
@@ -101,7 +103,7 @@ class Intake:
         if interrupt is None:
             return None
         link = await self._links.make(interrupt_id, person)
-        return card_of(interrupt, self._people.names(), link, self._people.reader(person))
+        return await self._subjects.card(interrupt, self._people.reader(person), link)
 
     async def barred(self, interrupt_id: str, person: Person) -> str:
         interrupt = await self._host.store.log.interrupt(interrupt_id)
@@ -113,7 +115,7 @@ class Intake:
         except Refusal as refusal:
             if refusal.code == "sayso.unavailable":
                 raise
-            return _said(await self._naming(refusal, interrupt), self._people.reader(person))
+            return spoken(await self._naming(refusal, interrupt), self._people.reader(person))
         return ""
 
     async def turn(self, channel: str, thread_ref: Ref) -> str | None:
@@ -166,7 +168,7 @@ class Intake:
         current = await self._host.store.log.interrupt(response.interrupt_id) or interrupt
         reader = self._people.reader(response.person)
         words = words_of(reader.locale)
-        card = self._card(current, reader)
+        card = await self._subjects.card(current, reader)
         errors: list[dict[str, Any]] = refusal.details.get("errors", [])
         form = form_for(card, response.action)
         fields = errors_to_fields(form, errors, words) if form and errors else {}
@@ -177,7 +179,7 @@ class Intake:
             channel=response.person.channel,
         )
         refusal = await self._naming(refusal, interrupt)
-        return Receipt(False, _said(refusal, reader), refusal.code, fields, card)
+        return Receipt(False, spoken(refusal, reader), refusal.code, fields, card)
 
     async def _naming(self, refusal: Refusal, interrupt: Interrupt) -> Refusal:
         """The refusal of somebody who is in no list, with the names that people know."""
@@ -191,7 +193,7 @@ class Intake:
         return card_of(interrupt, self._people.names(), reader=reader)
 
 
-def _said(refusal: Refusal, reader: Reader) -> str:
+def spoken(refusal: Refusal, reader: Reader) -> str:
     """The host's own sentence, which says most; to those who read another language, what its code
     is called there."""
     words, key = words_of(reader.locale), f"refused.{refusal.code}"

@@ -1,9 +1,9 @@
 """The gateway as one object: composed from the settings, started in order, stopped in reverse.
 
-Start: the data folder is locked, the store opened, coordination started, the socket bound, the channels
-built with the door in, the workers run. Only then is `/healthz` 200. Stop: not ready, the workers end, the
-channels drain what they acknowledged, waiting polls and streams are answered and other requests finish, and
-the store is closed last.
+Start: the data folder is locked, the store opened, the socket bound, the channels built with the door in;
+coordination comes up beside all that; then the workers run. Only then is `/healthz` 200. Stop: not ready, the
+workers end, the channels drain what they acknowledged, waiting polls and streams are answered and other
+requests finish, and the store is closed last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from aiohttp import web
@@ -25,7 +25,7 @@ from adapters.egress import Egress
 from adapters.webhooks.deliver import Sender
 from config.settings import Settings
 from gateway import channels as wiring
-from gateway import conformance, inputs, registrations, stores, workflows
+from gateway import conformance, inputs, optional, sessions, stores, workflows
 from gateway.addresses import Addresses
 from gateway.application import Served, application
 from gateway.audit import AuditWorker
@@ -45,24 +45,20 @@ from gateway.people import People
 from gateway.pump import Pump
 from gateway.reminders import Reminders
 from gateway.retention import Retention
-from gateway.routes.compat import substructure_dialect as dialect
 from gateway.secrets import OwnSecrets, own_secrets
 from gateway.shelving import ShelfWorker
+from gateway.talks import Talks
 from gateway.tracing import Tracing, from_environment
 from gateway.wakeups import Wakeups
 from gateway.watch import Watch
-from gateway.workers import Deadlines, Housekeeping
+from gateway.workers import Cascades, Deadlines, Housekeeping
 from host.access import Access
 from host.coordination.embedded import EmbeddedValkey
 from host.coordination.redis import RedisCoordination
 from host.flows import Flows
 from host.host import Host
-from host.inbox import Inbox as OpenRequests
 from host.registry import Contracts
 from schemas.contracts import Contract
-
-if TYPE_CHECKING:
-    from adapters.email.inbound.app import Lent
 
 log = structlog.get_logger("sayso")
 
@@ -110,9 +106,9 @@ class Gateway:
         self._stack.push_async_callback(tracing.flush)
         self.watch = Watch(Metrics(lambda: self.counts, self._slack_refusals), tracing)
         store = stores.choose(settings)
+        coordination, connecting = self._coordination()
         await store.start()
         self._stack.push_async_callback(store.stop)
-        coordination = await self._coordination()
         listening = bind(settings)
         self._stack.callback(listening.close)
         self.url = settings.http.public_url or url_of(listening)
@@ -124,6 +120,7 @@ class Gateway:
         keys = KeyringFile(data)
         await self._compose(coordination, own_secrets(data), keys, named)
         self.health = await self._serve(listening, coordination)
+        await connecting
         for channel in self.channels.values():
             await channel.start()
             self._stack.push_async_callback(_drained, channel)
@@ -150,6 +147,7 @@ class Gateway:
         intake = Intake(
             self.host, self.people, accounts, self.links, wiring.filing(settings), self.watch
         )
+        talks = Talks(self.host, self.people, accounts)
         self.egress = Egress(settings.egress.allow, loopback=settings.conformance_seed)
         doors = wiring.Doors(
             intake,
@@ -158,25 +156,25 @@ class Gateway:
             self._count,
             self.host.store.documents,
             wiring.sealing(settings, secrets.links),
-            Inbox(OpenRequests(self.host, settings.tenant), self.people, accounts),
-            self._receiving(intake),
+            Inbox(self.host, settings.tenant, wiring.tenants(settings), self.people, accounts),
+            optional.receiving(settings, self.host, self.people, intake, self.links),
             self.egress,
+            coordination.rates,
+            talks,
         )
         self.channels = wiring.build(settings, self.url, secrets.forms, doors)
         accounts.rosters = wiring.rosters(self.channels)
         self.addresses = Addresses(self.channels, settings.notify)
         self.addresses.check(None)
         self._fallback = Addresses(self.channels, settings.fallback).check(None)
-        self.sessions = dialect.sessions(settings, self.host, self.addresses, secrets.links)
+        self.sessions = sessions.sessions(settings, self.host, self.addresses, secrets.links)
+        talks.branches = self.sessions.branches
         check_secret(settings.egress.callback_secret.get_secret_value())
         await self.egress.start()
         self._stack.push_async_callback(self.egress.stop)
-        if settings.pickers:
-            self.host.options = inputs.pickers(settings, self.egress)
+        self.host.options = optional.picking(settings, self.egress)
         self.contracts = Contracts(self.host, named, settings.kortyx.ttl_ms)
-        self.pauses = registrations.pauses(settings, self.host)
-        if self.pauses is not None:
-            self.host.cross_check = self.pauses.cross_check
+        self.pauses = optional.registered(settings, self.host)
         self.outbound = Outbound(self.host, Sender(self.egress), settings.protocol.version)
 
     def _start_workers(self, coordination: RedisCoordination) -> None:
@@ -184,8 +182,9 @@ class Gateway:
         for worker in (
             self._pump(coordination),
             Deadlines(self.host),
+            Cascades(self.host),
             ShelfWorker(self.host),
-            Housekeeping(self.host),
+            Housekeeping(self.host, self.settings.store.keep_key_hours),
             AuditWorker(self.host),
             Inboxes(self.host, self.channels),
         ):
@@ -193,7 +192,8 @@ class Gateway:
         if self.settings.slack.reminders:
             self._work(Reminders(self.host, self.channels, self.people).run())
         if self.settings.substructure.agents:
-            self._work(dialect.deciders(self.settings, self.sessions, self.host, self.egress).run())
+            deciders = sessions.deciders(self.settings, self.sessions, self.host, self.egress)
+            self._work(deciders.run())
         if self.settings.store.keep_days is not None:
             removing = Retention(self.host, self.settings.store.keep_days, self.watch.metrics)
             self._work(removing.run())
@@ -218,32 +218,26 @@ class Gateway:
     def _reload_keys(self, file: KeyringFile) -> None:
         self.access.use(ring_of(self.settings, file, self.host.clock()))
 
-    async def _coordination(self) -> RedisCoordination:
-        redis = self.settings.redis
+    def _coordination(self) -> tuple[RedisCoordination, asyncio.Task[None]]:
+        """Not connected yet, and what connects it: a server of our own starts while the rest is made."""
+        redis, own = self.settings.redis, None
         if redis.url is not None:
             url = redis.url.get_secret_value()
         else:
-            valkey = EmbeddedValkey(self.settings.data_dir)
-            await valkey.start()
-            self._stack.push_async_callback(valkey.stop)
-            url = valkey.url
+            own = EmbeddedValkey(self.settings.data_dir)
+            self._stack.push_async_callback(own.stop)
+            url = own.url
         coordination = RedisCoordination(url, prefix=redis.prefix)
-        await coordination.start()
         self._stack.push_async_callback(coordination.stop)
-        return coordination
 
-    def _receiving(self, intake: Intake) -> Lent | None:
-        """What mail that comes in needs; None where none does, and its libraries stay unimported."""
-        inbound = self.settings.email.inbound
-        if not inbound.address:
-            return None
-        try:
-            from gateway.replies import lent
-        except ModuleNotFoundError as missing:
-            raise ValueError(
-                f"email.inbound: replies by mail need {missing.name}: pip install 'sayso-gateway[mail]'"
-            ) from missing
-        return lent(self.host, self.people, intake, self.links, inbound.policy)
+        async def connect() -> None:
+            if own is not None:
+                await own.start()
+            await coordination.start()
+
+        connecting = asyncio.create_task(connect())
+        self._stack.push_async_callback(_abandoned, connecting)
+        return coordination, connecting
 
     async def _serve(self, listening: socket.socket, coordination: RedisCoordination) -> Health:
         served = Served(
@@ -288,6 +282,14 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+async def _abandoned(task: asyncio.Task[None]) -> None:
+    """Ended, however; whoever waited for it has its error."""
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()
 
 
 async def _drained(channel: Channel) -> None:

@@ -20,8 +20,8 @@ _SECRET_NAMES: Final = re.compile(
     r"(authorization|cookie|secret|password|token|idempotency|api_?key|handle|signature)", re.I
 )
 _SECRET_TEXT: Final = re.compile(
-    r"ow2\.[\w.~-]+|xox[a-z]-[\w-]+|xapp-[\w-]+|whsec_[\w+/=-]+|sayso_[a-z]+_[\w-]+"
-    r"|(?<=/a/)[\w.~-]+|(?<=Bearer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)",
+    r"ow2\.[\w.~-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+|xox[a-z]-[\w-]+|xapp-[\w-]+|whsec_[\w+/=-]+|sayso_[a-z]+_[\w-]+"
+    r"|(?<=/a/)[\w.~-]+|(?<=Bearer )\S+|(?<=password=)[^&\s]+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)",
 )
 _CUT: Final = "[scrubbed]"
 _DEEPEST: Final = 8

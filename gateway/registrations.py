@@ -21,16 +21,14 @@ from schemas.errors import Refusal
 _SIZE: Final = 65_536
 
 
-def pauses(settings: Settings, host: Host) -> Pauses | None:
-    """None unless the profile is set up. Raises `ValueError` with the key of what is wrong."""
+def pauses(settings: Settings, host: Host) -> Pauses:
+    """By these settings. Raises `ValueError` with the key of what is wrong."""
     secret = settings.symfonic.jwt_secret
     if secret is None:
-        if settings.registrations:
-            raise ValueError(
-                "registrations: their tokens need a key. Set symfonic.jwt_secret (or JWT_SECRET) to 32 "
-                "random characters or more."
-            )
-        return None
+        raise ValueError(
+            "registrations: their tokens need a key. Set symfonic.jwt_secret (or JWT_SECRET) to 32 "
+            "random characters or more."
+        )
     try:
         tokens = PauseTokens(secret.get_secret_value())
     except ValueError as error:

@@ -87,14 +87,14 @@ class Watch:
                 asking_trace.reset(before)
 
     @contextmanager
-    def delivering(self, channel: str, interrupt: Interrupt) -> Iterator[None]:
-        """Around one attempt to show a message."""
+    def delivering(self, channel: str, interrupt: Interrupt | None) -> Iterator[None]:
+        """Around one attempt to show a message: of an interrupt, or a post of a thread."""
         with self.tracing.span(
             "deliver",
-            interrupt.trace,
+            interrupt.trace if interrupt is not None else "",
             channel=channel,
-            kind=interrupt.kind,
-            interrupt_id=interrupt.interrupt_id,
+            kind=interrupt.kind if interrupt is not None else "post",
+            interrupt_id=interrupt.interrupt_id if interrupt is not None else "",
         ):
             try:
                 yield
@@ -105,10 +105,11 @@ class Watch:
                 self.metrics.delivered(channel, "failed")
                 raise
 
-    def shown(self, channel: str, interrupt: Interrupt, now: int) -> None:
-        """A message shows this state of an interrupt at `now` (ms)."""
+    def shown(self, channel: str, interrupt: Interrupt | None, now: int) -> None:
+        """A message shows this state of an interrupt at `now` (ms), or a post is there."""
         self.metrics.delivered(channel, "shown")
-        self.metrics.converged(channel, max(now - last_change(interrupt), 0) / 1000)
+        if interrupt is not None:
+            self.metrics.converged(channel, max(now - last_change(interrupt), 0) / 1000)
 
     def resumed(self, interrupt: Interrupt) -> None:
         """A program that waited has got the end of what it asked."""

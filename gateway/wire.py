@@ -8,7 +8,7 @@ from gateway.resolvers import resolver
 from host.decisions.state import Interrupt, Run, iso
 from host.store.port import MessageStatus
 from host.store.records import StoredEvent
-from schemas.events import RESOLVED_TYPES
+from schemas.event_names import RESOLVED_TYPES
 from schemas.ids import path_segment
 from schemas.versions import ProtocolVersion, is_wide
 

@@ -12,7 +12,9 @@ import orjson
 from pydantic import ValidationError
 
 from adapters.egress import Egress, UrlRejected
+from gateway.http import read_json
 from gateway.routes.compat.substructure_prompts import Agent
+from schemas.errors import Refusal
 from schemas.payloads import problems
 from schemas.substructure import DecisionResponse
 
@@ -113,6 +115,6 @@ def read_answer(raw: Any) -> dict[str, Any]:
 
 def _json(raw: bytes) -> Any:
     try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        raise DeliveryFailed("The worker's answer is not JSON.") from None
+        return read_json(raw)
+    except Refusal:
+        raise DeliveryFailed("The worker's answer is not JSON, or nested too deeply.") from None

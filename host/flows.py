@@ -11,6 +11,7 @@ from host.decisions.evolve import evolve
 from host.decisions.session import WORKFLOW
 from host.decisions.session_moves import Moves, Rules
 from host.decisions.session_resume import settled
+from host.decisions.session_thread import tell
 from host.decisions.state import NewEvent, Policy, Principal, Run, State
 from host.decisions.steps import Step
 from schemas.errors import Refusal
@@ -88,6 +89,7 @@ class Flows:
         moves = Moves(state, self.sessions(state.run, now))
         moves.extend(events)
         settled(moves, interrupt_id)
+        tell(moves)
         return moves.events
 
     def elapsed(self, state: State, now: int) -> list[NewEvent]:

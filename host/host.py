@@ -6,7 +6,7 @@ established by the gateway. Ids of another tenant are refused before any look-up
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +57,7 @@ class Host:
         store: Store,
         policy: Policy,
         clock: Callable[[], int],
-        announce: Callable[[str, State], Awaitable[None]] | None = None,
+        announce: Callable[[Sequence[str]], Awaitable[None]] | None = None,
         flows: Flows | None = None,
         observer: Observer | None = None,
     ) -> None:
@@ -94,15 +94,16 @@ class Host:
         follow: bool = False,
         self_approval: bool | None = None,
         replies: str = "",
+        fallback: tuple[str, ...] = (),
         reply: MakeReply | None = None,
         may_ask: Callable[[Run], Awaitable[None]] | None = None,
     ) -> Requested:
         """Ask. The same key again answers with the same interrupt, whatever its state.
 
         `notify` holds `channel:address`; with `follow` (the caller named none) a conversation's turn
-        goes where its start went. `may_ask` may refuse a new question, on the run that it is decided
-        on. Raises `Refusal`: `validation_error`, `run_terminal`, `run_state_conflict`, `not_found`,
-        `id_tenant_mismatch`.
+        goes where its start went. `fallback` is the same, for when none of them is reached. `may_ask` may
+        refuse a new question, on the run that it is decided on. Raises `Refusal`: `validation_error`,
+        `run_terminal`, `run_state_conflict`, `not_found`, `id_tenant_mismatch`.
         """
         check_schemas(payload)
         wire = payload.wire()
@@ -129,7 +130,9 @@ class Host:
             if recorded:
                 told = forking.short_circuit(recorded[0], interrupt_id, node_id, wire)
                 return Decided(state, told)
-            ask = asking.Ask(interrupt_id, node_id, wire, where, principal, self_approval, replies)
+            ask = asking.Ask(
+                interrupt_id, node_id, wire, where, principal, self_approval, replies, fallback
+            )
             return Decided(state, asking.request(state, ask, now, self.policy))
 
         after = await self.journal.change(run_id, load, decide, reply)

@@ -7,15 +7,16 @@ are in `host.decisions`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from host.decisions.evolve import evolve
 from host.decisions.state import Interrupt, NewEvent, State
 from host.locks import NamedLocks
 from host.observer import traced
+from host.posts import new_messages
 from host.store.port import Store
-from host.store.records import Commit, Conflict, NewMessage, Reply
+from host.store.records import Commit, Conflict, Reply
 from host.waiters import Waiters
 from schemas.errors import Refusal
 
@@ -44,14 +45,15 @@ MakeReply = Callable[[State], Reply | None]
 
 
 class Journal:
-    """Appends decisions. `clock` gives milliseconds; `announce` tells the other replicas."""
+    """Appends decisions. `clock` gives milliseconds; `announce` tells the other replicas the topics that
+    were woken here."""
 
     def __init__(
         self,
         store: Store,
         waiters: Waiters,
         clock: Callable[[], int],
-        announce: Callable[[str, State], Awaitable[None]] | None = None,
+        announce: Callable[[Sequence[str]], Awaitable[None]] | None = None,
     ) -> None:
         self._store = store
         self._waiters = waiters
@@ -102,6 +104,7 @@ class Journal:
         known = {i.interrupt_id: i for i in before.interrupts}
         changed = tuple(i for i in after.interrupts if known.get(i.interrupt_id) is not i)
         talks = tuple(c for c in after.conversations if c not in before.conversations)
+        messages = new_messages([i for i in changed if i.interrupt_id not in known], events, after)
         await self._store.log.append(
             Commit(
                 run=after.run,
@@ -110,33 +113,24 @@ class Journal:
                 at=now,
                 interrupts=changed,
                 conversations=talks,
-                messages=tuple(
-                    m for i in changed if i.interrupt_id not in known for m in _messages(i)
-                ),
+                messages=messages,
                 reply=reply,
             )
         )
-        await self._tell(after, changed)
+        await self._tell(after.run.run_id, changed, bool(messages))
 
-    async def _tell(self, after: State, changed: tuple[Interrupt, ...]) -> None:
-        self._waiters.wake(after.run.run_id)
+    async def _tell(self, run_id: str, changed: tuple[Interrupt, ...], posted: bool) -> None:
+        topics = [run_id]
         for interrupt in changed:
-            self._waiters.wake(interrupt.interrupt_id)
-            if interrupt.notify:
-                self._waiters.wake("messages")
+            topics.append(interrupt.interrupt_id)
+            posted = posted or bool(interrupt.notify)
             if interrupt.match_key is not None and interrupt.status == "open":
-                self._waiters.wake("shelf")
+                topics.append("shelf")
             if interrupt.deadline is not None and interrupt.status == "open":
-                self._waiters.wake("deadlines")
+                topics.append("deadlines")
+        if posted:
+            topics.append("messages")
+        for topic in topics:
+            self._waiters.wake(topic)
         if self._announce is not None:
-            await self._announce(after.run.run_id, after)
-
-
-def _messages(interrupt: Interrupt) -> list[NewMessage]:
-    """What a new interrupt wants to have shown: one message an address, in its conversation's thread."""
-    thread = interrupt.data.get("conversationId", "")
-    places = (text.partition(":") for text in interrupt.notify)
-    return [
-        NewMessage(interrupt.interrupt_id, channel, address, thread)
-        for channel, _, address in places
-    ]
+            await self._announce(topics)

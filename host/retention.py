@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from host.decisions.session_thread import thread_name
 from host.decisions.state import Run
 from host.store.records import StoredEvent
 from schemas.runs import EXTERNAL_WORKFLOW, TERMINAL
@@ -39,9 +40,14 @@ def ends_with(run: Run, events: Iterable[StoredEvent]) -> bool:
 
 
 def opened(events: Iterable[StoredEvent]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The ids of all interrupts and conversations of a run, from its events."""
+    """The ids of all interrupts and conversations of a run, from its events: also of what a session's
+    thread was told, and of that thread."""
     interrupts, conversations = [], []
     for event in events:
+        if event.type == "sayso.thread-told" and event.payload["kind"] in ("message", "branch"):
+            interrupts.append(str(event.payload["id"]))
+        if event.type == "sayso.session-started" and "thread" in event.payload:
+            conversations.append(thread_name(event.run_id))
         if "opens" in (event.record or {}):
             interrupts.append(str((event.record or {})["opens"]))
         if event.type == "conversation.opened":

@@ -13,26 +13,12 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from schemas import event_payloads as payloads
 from schemas import interrupt_events as interrupts
+from schemas.event_names import REQUESTED_TYPES, RESOLVED_TYPES, TIMESTAMP, TYPE
 from schemas.ids import BoundId, EventId, NodeId
 from schemas.model import Exact
 from schemas.payloads import InterruptPayload, problems
 from schemas.session_events import SESSION_EVENTS
 from schemas.versions import ProtocolVersion, is_wide
-
-TYPE: Final = (
-    r"^[a-z][a-z0-9]*(-[a-z0-9]+)*\.[a-z][a-z0-9]*(-[a-z0-9]+)*"
-    r"(\.[a-z][a-z0-9]*(-[a-z0-9]+)*)?$"
-)
-TIMESTAMP: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$"
-REQUESTED_TYPES: Final = ("interrupt.requested", "approval.requested", "clarification.requested")
-RESOLVED_TYPES: Final = (
-    "interrupt.resolved",
-    "approval.received",
-    "approval.granted",
-    "approval.rejected",
-    "approval.overridden",
-    "clarification.resolved",
-)
 
 
 class RunEventDoc(Exact):

@@ -51,6 +51,9 @@ def from_path_segment(segment: str) -> str:
     """
     if "~" not in segment:
         return segment
+    plain = segment.replace("~2F", "/")
+    if "~" not in plain:
+        return plain  # as nearly every id is spelled
     raw = segment.encode("utf-8", "replace")
     if raw.count(b"~") != len(_ESCAPE.findall(raw)):
         raise Refusal(

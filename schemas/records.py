@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from schemas.events import TIMESTAMP
+from schemas.event_names import TIMESTAMP
 from schemas.ids import BoundId, NodeId
 from schemas.model import Exact
 from schemas.payloads import ApprovalAction, InterruptPayload, Kind, Text

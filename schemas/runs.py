@@ -104,8 +104,9 @@ class AgentDecision(Exact):
 class RequestInterrupt(Exact):
     """Body of `POST /host/sayso/runs/{runId}/interrupts`. `payload` is checked on its own.
 
-    `replies` says how far a reply by mail may go, where the gateway allows as much: no further than a
-    comment, or not at all.
+    `fallback` are addresses like those of `notify`, asked one after the other when none of `notify` can
+    be reached. `replies` says how far a reply by mail may go, where the gateway allows as much: no
+    further than a comment, or not at all.
     """
 
     node_id: NodeId
@@ -113,6 +114,9 @@ class RequestInterrupt(Exact):
     notify: Annotated[list[Annotated[str, Field(max_length=400)]], Field(max_length=50)] | None = (
         None
     )
+    fallback: (
+        Annotated[list[Annotated[str, Field(max_length=400)]], Field(max_length=20)] | None
+    ) = None
     self_approval: bool | None = None
     replies: Literal["off", "comment", "decide"] | None = None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, SecretStr, StringConstraints
 
-from schemas.events import TYPE
+from schemas.event_names import TYPE
 from schemas.model import Exact
 
 LEAST_SECRET: Final = 16

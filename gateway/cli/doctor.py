@@ -43,6 +43,8 @@ async def findings(settings: Settings) -> list[Finding]:
         configured.strength,
         configured.public_url,
         configured.wiring,
+        configured.parts,
+        configured.relaxed,
         configured.programs,
         configured.people,
     ):

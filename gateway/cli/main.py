@@ -6,30 +6,44 @@ import asyncio
 import gc
 import json
 from collections.abc import Coroutine
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
-from config.settings import Settings, SettingsError, load
-from gateway import logs
-from gateway.cli import api_keys, audit, db, hooks, keys, mail, operate, slack
+from config.settings import Settings, SettingsError, load, misspelt
+from gateway.cli import operate
+
+_GROUPS: Final = ("keys", "api-keys", "audit", "hooks", "slack", "mail", "db")
+
+
+class _Commands(TyperGroup):
+    """Ours and, by name, those of `gateway.cli.<name>`, which is imported when it is called: a start of
+    the gateway pays for none of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *_GROUPS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _GROUPS:
+            return super().get_command(ctx, cmd_name)
+        module = import_module(f"gateway.cli.{cmd_name.replace('-', '_')}")
+        group = typer.main.get_group(module.app)
+        group.name = cmd_name
+        return group
+
 
 app = typer.Typer(
+    cls=_Commands,
     name="sayso",
     help="Carries a running program's question to the people who can answer it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(keys.app, name="keys")
-app.add_typer(api_keys.app, name="api-keys")
-app.add_typer(audit.app, name="audit")
-app.add_typer(hooks.app, name="hooks")
-app.add_typer(slack.app, name="slack")
-app.add_typer(mail.app, name="mail")
-app.add_typer(db.app, name="db")
 for command in (operate.doctor, operate.backup, operate.restore, operate.events):
     app.command()(command)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -45,9 +59,11 @@ def dev(
     sample: Annotated[bool, typer.Option(help="Raise one sample approval.")] = True,
 ) -> None:
     """Start a gateway for development: everything embedded, one API key, a sample approval."""
+    settings = _settings(config)
+    gc.disable()  # what imports make is no garbage: looking through it would be a tenth of the start
+    from gateway import logs
     from gateway.cli.serve import run_dev
 
-    settings = _settings(config)
     logs.configure(settings.log_level, pretty=True)
     _run(run_dev(settings, sample))
 
@@ -55,9 +71,11 @@ def dev(
 @app.command()
 def serve(config: Config = None) -> None:
     """Start a gateway with a configuration file. Its API keys are those of the configuration."""
+    settings = _settings(config)
+    gc.disable()
+    from gateway import logs
     from gateway.cli.serve import run_serve
 
-    settings = _settings(config)
     logs.configure(settings.log_level, pretty=False)
     _run(run_serve(settings))
 
@@ -87,7 +105,7 @@ def certify(config: Config = None) -> None:
 
 @app.command("hash-key")
 def hash_key(key: Annotated[str, typer.Option(prompt=True, hide_input=True)]) -> None:
-    """Print the digest of an API key, for `[[api_keys]]` in the configuration."""
+    """Print the digest of an API key, for the `api_keys` of the configuration."""
     from gateway.auth import digest
 
     if len(key) < 24:
@@ -97,6 +115,8 @@ def hash_key(key: Annotated[str, typer.Option(prompt=True, hide_input=True)]) ->
 
 
 def _settings(config: Path | None) -> Settings:
+    for said in misspelt():
+        errors.print(said, style="yellow", markup=False)
     try:
         return load(config)
     except SettingsError as error:
@@ -119,9 +139,9 @@ def _run(work: Coroutine[Any, Any, int]) -> None:
 def _fewer_collections() -> None:
     """What the imports have made stays; a gateway's own values are frozen records without cycles, which
     counting frees at once. So the collector looks rarely."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    gc.enable()
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from gateway.cli.store import open_beside
 from gateway.lifecycle import Gateway
 from gateway.listening import StartError
 from gateway.secrets import dev_api_key, write_private
-from host.decisions.state import Interrupt, Principal
+from host.decisions.state import SOMEBODY, Interrupt, Principal
 from host.store.records import StoreUnavailable
 from schemas.api_keys import SCOPES
 from schemas.errors import Refusal
@@ -28,8 +28,9 @@ _NO_KEYS = (
     "No [[api_keys]] in the configuration and none in the store, so no program could use this gateway. "
     "Make one (`sayso api-keys create NAME`), or use `sayso dev` to try things out."
 )
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+_MOST_LINKS = 5  # that are printed for one question
+console = Console(highlight=False, soft_wrap=True, emoji=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 async def run_serve(settings: Settings) -> int:
@@ -131,9 +132,29 @@ async def _show_links(gateway: Gateway) -> None:
                     continue
                 seen.add(asked.interrupt_id)
                 if asked.key != "sample":
-                    person = Person("web", "dev", "somebody with the link")
-                    link = await gateway.links.make(asked.interrupt_id, person)
-                    console.print(f"Question: {card_of(asked).title}\n  {link}", markup=False)
+                    console.print(f"Question: {card_of(asked).title}", markup=False)
+                    for line in await answer_links(gateway, asked):
+                        console.print(f"  {line}", markup=False)
+
+
+async def answer_links(gateway: Gateway, asked: Interrupt) -> list[str]:
+    """A link for each of those who may answer, the first few by name; one for anybody if none is named."""
+    groups, roles = (asked.data.get(f"approver{kind}Refs") or () for kind in ("Group", "Role"))
+    members = gateway.people.members(groups, roles, asked.tenant)
+    listed = dict.fromkeys((*(asked.data.get("approversList") or ()), *(one.id for one in members)))
+    if not listed and (groups or roles):
+        named = ", ".join((*groups, *roles))
+        return [f"Nobody here is in {named}: give [[people]] of the configuration groups or roles."]
+    if not listed:
+        return [await gateway.links.make(asked.interrupt_id, Person("web", "dev", SOMEBODY))]
+    called = gateway.people.names()
+    return [
+        f"as {called.get(one, one)}: "
+        + await gateway.links.make(
+            asked.interrupt_id, Person("principal", one, called.get(one, one))
+        )
+        for one in list(listed)[:_MOST_LINKS]
+    ]
 
 
 class _Sample:
@@ -148,7 +169,7 @@ class _Sample:
     async def show(self) -> None:
         interrupt = await self._interrupt()
         link = await self._gateway.links.make(
-            interrupt.interrupt_id, Person("web", "dev", "somebody with the link")
+            interrupt.interrupt_id, Person("web", "dev", SOMEBODY)
         )
         console.print("\nA sample approval waits for you. Answer it here:")
         console.print(f"  {link}\n")

@@ -59,6 +59,12 @@ PARAMETERS: Final[dict[str, dict[str, Any]]] = {
         type="string",
         pattern=r"^[A-Za-z0-9._~-]{22,128}$",
     ),
+    "Dedup": _header(
+        "OpenWOP-Dedup",
+        "`enforce`: refused while another run of the same `scopeId` is active that was created so too.",
+        type="string",
+        enum=["enforce"],
+    ),
     "IfNoneMatch": _header("If-None-Match", "Entity tags that the caller has.", type="string"),
     "LastEventId": _header(
         "Last-Event-ID", "The sequence seen last; the next one follows.", type="integer", minimum=0

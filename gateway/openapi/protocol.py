@@ -53,7 +53,8 @@ OPERATIONS: Final = (
         (Answer(201, "The run is started.", CreatedRun, headers=_REPLAYED),),
         scope="runs:create",
         body=CreateRun,
-        errors=("id_tenant_mismatch", "not_found", "capability_required"),
+        errors=("id_tenant_mismatch", "not_found", "capability_required", "run_already_active"),
+        parameters=("Dedup",),
         idempotent=True,
     ),
     Operation(

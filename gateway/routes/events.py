@@ -18,6 +18,7 @@ from gateway.http import VERSION_HEADER, reply, spoken
 from gateway.routes.runs import run_id_of
 from gateway.streams.follow import Stream, Subscribers, Wanted
 from gateway.streams.modes import parse_modes
+from gateway.streams.reader import event_stream
 from host.decisions.state import Run
 from host.host import Host
 from host.store.records import StoredEvent
@@ -46,8 +47,8 @@ class EventRoutes:
     async def poll(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "runs:read")
         run_id = run_id_of(request)
-        after = _integer(request, "afterSequence", -1, 0, 2**53)
-        timeout = _integer(request, "timeout", 30, 1, 60)
+        after = integer(request, "afterSequence", -1, 0, 2**53)
+        timeout = integer(request, "timeout", 30, 1, 60)
         run = await self._host.run(caller.principal, run_id)
         events: list[StoredEvent] = []
         if run.status not in TERMINAL or after < run.version - 1:
@@ -67,7 +68,7 @@ class EventRoutes:
         caller = self._keys.caller(request, "runs:read")
         run_id = run_id_of(request)
         modes = parse_modes(request.query.get("streamMode", "updates"))
-        buffer_ms = _integer(request, "bufferMs", 0, 0, 5000)
+        buffer_ms = integer(request, "bufferMs", 0, 0, 5000)
         run = await self._host.run(caller.principal, run_id)
         wanted = Wanted(modes, buffer_ms, _last_event_id(request))
         with self.subscribers.seat():
@@ -75,25 +76,10 @@ class EventRoutes:
 
     async def _stream(self, request: web.Request, run: Run, wanted: Wanted) -> web.StreamResponse:
         version = spoken(request)
-        response = web.StreamResponse(
-            headers={
-                "Content-Type": "text/event-stream",
-                "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",
-                VERSION_HEADER: version,
-            }
-        )
-        await response.prepare(request)
         seen_all = wanted.after is not None and wanted.after >= run.version - 1
-        if run.status in TERMINAL and seen_all:
-            return response
-        try:
-            await Stream(self._host, response, wanted, version).follow(run, self.stopping)
-        except TimeoutError:
-            if request.transport is not None:
-                request.transport.abort()
-        except ConnectionError:
-            pass  # the reader has gone: there is nobody to tell
+        async with event_stream(request, {VERSION_HEADER: version}) as response:
+            if run.status not in TERMINAL or not seen_all:
+                await Stream(self._host, response, wanted, version).follow(run, self.stopping)
         return response
 
 
@@ -112,7 +98,8 @@ def _last_event_id(request: web.Request) -> int | None:
     return int(text) if len(text) <= _DIGITS else 10**_DIGITS
 
 
-def _integer(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+def integer(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+    """A number of the query, in ASCII digits. Raises `Refusal` (`validation_error`)."""
     text = request.query.get(name)
     if text is None:
         return default

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import structlog
 from aiohttp import web
 
 from gateway import wire
@@ -14,6 +15,7 @@ from gateway.callbacks import Callbacks
 from gateway.http import body_of, parse, reply
 from gateway.idempotency import Attempt, Idempotency
 from gateway.links import AnswerLinks
+from gateway.routes.events import integer
 from gateway.routes.runs import run_id_of
 from gateway.watch import Watch
 from host import notes
@@ -24,6 +26,8 @@ from schemas.errors import Refusal
 from schemas.ids import BOUND_ID, bound_id_of
 from schemas.payloads import check_payload
 from schemas.runs import AskBody, CancelBody, MintToken, RequestInterrupt
+
+log = structlog.get_logger("sayso.tokens")
 
 _STATUSES = ("open", "resolved", "cancelled", "expired")
 
@@ -79,6 +83,7 @@ class OwnRoutes:
                 follow=body.notify is None,
                 self_approval=body.self_approval,
                 replies=body.replies or "",
+                fallback=self._addresses.fallback(body.fallback),
                 reply=attempt.kept(lambda state: (201, wire.interrupt_record(state.interrupt))),
             )
             status = 201 if requested.created else 200
@@ -102,6 +107,7 @@ class OwnRoutes:
                 notify,
                 attempt.kept(lambda state: (201, wire.interrupt_record(state.interrupt))),
                 callback,
+                self._addresses.fallback(body.fallback),
             )
             return 201, wire.interrupt_record(interrupt)
 
@@ -112,15 +118,11 @@ class OwnRoutes:
         status = request.query.get("status")
         if status is not None and status not in _STATUSES:
             raise Refusal("validation_error", f"status is one of {', '.join(_STATUSES)}.")
-        limit = request.query.get("limit", "100")
-        if not limit.isdecimal() or not 1 <= int(limit[:6]) <= 1000:
-            raise Refusal("validation_error", "limit is a whole number from 1 to 1000.")
+        limit = integer(request, "limit", 100, 1, 1000)
         cursor = request.query.get("cursor")
         if cursor is not None and not BOUND_ID.match(cursor):
             raise Refusal("validation_error", "cursor is the nextCursor of the page before.")
-        page = await self._host.store.log.interrupts(
-            caller.principal.tenant, status, int(limit), cursor
-        )
+        page = await self._host.store.log.interrupts(caller.principal.tenant, status, limit, cursor)
         body: dict[str, Any] = {"interrupts": [wire.interrupt_record(i) for i in page.interrupts]}
         if page.cursor is not None:
             body["nextCursor"] = page.cursor
@@ -129,11 +131,11 @@ class OwnRoutes:
     async def read(self, request: web.Request) -> web.Response:
         caller = self._keys.caller(request, "runs:read")
         interrupt = await self._interrupt(request, caller)
-        wait = request.query.get("wait", "0")
-        if not wait.isdecimal() or int(wait[:4]) > 60:
-            raise Refusal("validation_error", "wait is a whole number of seconds up to 60.")
-        if int(wait) and interrupt.status == "open":
-            interrupt = await self._host.wait(caller.principal, interrupt.interrupt_id, float(wait))
+        wait = integer(request, "wait", 0, 0, 60)
+        if wait and interrupt.status == "open":
+            interrupt_id = interrupt.interrupt_id
+            del interrupt  # whoever is parked for long holds as little as can be
+            interrupt = await self._host.wait(caller.principal, interrupt_id, wait)
             if interrupt.status != "open":
                 self._watch.resumed(interrupt)
         trace = {"traceparent": interrupt.trace} if interrupt.trace else None
@@ -167,7 +169,16 @@ class OwnRoutes:
         interrupt = await self._interrupt(request, caller)
         body = parse(MintToken, await body_of(request))
         ttl = body.ttl_seconds * 1000 if body.ttl_seconds else None
-        token, expires = self._access.mint(interrupt, body.intent, body.principal, ttl)
+        token, expires = self._access.mint(
+            interrupt, body.intent, body.principal, ttl, by=caller.principal
+        )
+        log.info(
+            "token minted",
+            interrupt=interrupt.interrupt_id,
+            intent=body.intent,
+            principal=body.principal,
+            by=caller.principal.id,
+        )
         answer = {"token": token, "url": self._links.for_token(token), "expiresAt": iso(expires)}
         return reply(201, answer, {"Cache-Control": "no-store"})
 

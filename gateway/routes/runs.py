@@ -45,7 +45,9 @@ class RunRoutes:
             callback = None
             if body.callback_url is not None:
                 callback = await self._callbacks.prepare(tenant, body.callback_url)
-            run = await self._host.runs.start(caller.principal, body, kept, callback)
+            run = await self._host.runs.start(
+                caller.principal, body, kept, callback, alone=_alone(body, request)
+            )
             return 201, wire.created(run)
 
         return await self._once.run(request, tenant, "createRun", act)
@@ -90,7 +92,7 @@ def run_id_of(request: web.Request) -> str:
 
 def _check_served(body: CreateRun, request: web.Request, tenant: str) -> None:
     """Refuse what this gateway would have to ignore (protocol digest 13): a caller who asks for a
-    residency or for at most one active run must not believe to have got it.
+    residency must not believe to have got it.
 
     Raises `Refusal`: `id_tenant_mismatch`, `capability_required`, `validation_error`.
     """
@@ -102,10 +104,6 @@ def _check_served(body: CreateRun, request: web.Request, tenant: str) -> None:
         raise Refusal("validation_error", "mode can only be 'eval'; leave it out.", field="mode")
     if body.residency is not None:
         raise _unserved("residency", "This gateway can't promise where a run's data is kept.")
-    if request.headers.get("OpenWOP-Dedup", "").strip().lower() == "enforce":
-        raise _unserved(
-            "dedup", "This gateway does not enforce one active run a scopeId: use Idempotency-Key."
-        )
     if body.workflow_id is None:
         raise Refusal(
             "validation_error",
@@ -113,6 +111,19 @@ def _check_served(body: CreateRun, request: web.Request, tenant: str) -> None:
             "program drives.",
             field="workflowId",
         )
+
+
+def _alone(body: CreateRun, request: web.Request) -> bool:
+    """Whether this is to be the only active run of its scope. Raises `Refusal` (`validation_error`)."""
+    if request.headers.get("OpenWOP-Dedup", "").strip().lower() != "enforce":
+        return False
+    if not body.scope_id:
+        raise Refusal(
+            "validation_error",
+            "scopeId is missing: OpenWOP-Dedup: enforce lets one run of a scope be active.",
+            field="scopeId",
+        )
+    return True
 
 
 def _unserved(capability: str, message: str) -> Refusal:

@@ -6,7 +6,7 @@ import re
 from typing import Final, Literal
 
 from schemas.errors import Refusal
-from schemas.events import REQUESTED_TYPES, RESOLVED_TYPES
+from schemas.event_names import REQUESTED_TYPES, RESOLVED_TYPES
 
 Mode = Literal["updates", "values", "messages", "debug"]
 MODES: Final[tuple[Mode, ...]] = ("updates", "values", "messages", "debug")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster, SSLConnection
 from redis.asyncio.client import PubSub
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
@@ -26,6 +26,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from host.coordination.servers import Servers
+from host.coordination.tls import sharing
 
 _CHANNELS = 8  # of a cluster's node, for subscriptions beside what the commands have
 _PIPELINE = 500  # announcements
@@ -62,6 +63,8 @@ def connect(servers: Servers, deadline: float, connections: int) -> Clients:
     if servers.kind == "sentinel":
         return _sentinel(servers, common, deadline, connections)
     options = {**common, "max_connections": connections, "timeout": deadline, **servers.options}
+    if servers.tls:
+        options["connection_class"] = sharing(SSLConnection)
     return _pools(lambda: BlockingConnectionPool(**options))
 
 
@@ -69,7 +72,7 @@ def _sentinel(
     servers: Servers, common: dict[str, Any], deadline: float, connections: int
 ) -> Clients:
     to_sentinels = {**common, **(servers.sentinel or {}), "ssl": servers.tls}
-    kind = SentinelManagedSSLConnection if servers.tls else SentinelManagedConnection
+    kind = sharing(SentinelManagedSSLConnection) if servers.tls else SentinelManagedConnection
     options = {
         **common,
         "connection_class": kind,
@@ -78,6 +81,10 @@ def _sentinel(
         **servers.options,
     }
     sentinels = _Sentinels(servers.hosts, sentinel_kwargs=to_sentinels)  # type: ignore[no-untyped-call]
+    if servers.tls:
+        shared = sharing(SSLConnection)
+        for one in sentinels.sentinels:
+            one.connection_pool.connection_class = shared
     found = _pools(lambda: _PrimaryPool(servers.name, sentinels, **options))  # type: ignore[no-untyped-call]
 
     async def close() -> None:
@@ -123,6 +130,12 @@ def _cluster(servers: Servers, common: dict[str, Any], connections: int) -> Clie
         ssl=servers.tls,
         **{**common, **servers.options},
     )
+    if (
+        servers.tls
+    ):  # the library takes no class here: these are the nodes it begins with, and the later ones
+        client.connection_kwargs["connection_class"] = shared = sharing(SSLConnection)
+        for node in client.startup_nodes:
+            node.connection_class = shared
 
     async def publish(batch: list[tuple[str, str]]) -> None:
         for key, message in batch:  # the library takes no PUBLISH in a cluster's pipeline
@@ -152,22 +165,24 @@ class _Sentinels(Sentinel):
     async def discover_master(self, service_name: str) -> tuple[str, int]:
         """The primary's address. Raises `MasterNotFoundError`."""
         asked = [asyncio.create_task(self._ask(one, service_name)) for one in self.sentinels]
+        failure: Exception | None = None
         try:
             for answer in asyncio.as_completed(asked):
-                address = await answer
+                try:
+                    address = await answer
+                except (RedisError, OSError) as error:
+                    failure = error
+                    continue
                 if address is not None:
                     return address
         finally:
             for task in asked:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-        raise MasterNotFoundError("no Sentinel knows a primary of this name")
+        raise MasterNotFoundError("no Sentinel knows a primary of this name") from failure
 
     async def _ask(self, sentinel: Redis, service_name: str) -> tuple[str, int] | None:
-        try:
-            masters: Any = await sentinel.sentinel_masters()
-        except (RedisError, OSError):
-            return None
+        masters: Any = await sentinel.sentinel_masters()
         state = masters.get(service_name)
         if not state or not self.check_master_state(state, service_name):
             return None

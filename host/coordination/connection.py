@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from enum import Enum
@@ -54,6 +55,8 @@ class Connection:
         self.publish, self.at_once = self._clients.publish, self._clients.at_once
         self._turn = self._clients.turn
         self._looking: asyncio.Task[None] | None = None
+        self.untrusted = ""
+        """Why the server's certificate is not trusted, if one was refused since a command succeeded."""
 
     def pubsub(self) -> PubSub:
         """A subscription, which may be silent for long."""
@@ -106,6 +109,7 @@ class Connection:
         return answer
 
     def _succeeded(self) -> None:
+        self.untrusted = ""
         if self._circuit.succeeded():
             log.info("coordination.back")
 
@@ -115,7 +119,9 @@ class Connection:
             return await command()
 
     def _failed(self, what: str, error: Exception) -> None:
-        if self._circuit.failed():
+        why = _untrusted(error)
+        told, self.untrusted = why in ("", self.untrusted), why or self.untrusted
+        if self._circuit.failed() or not told:
             # The kinds alone: the text of an error may quote a command, and so a key.
             under = error.__cause__ or error.__context__
             log.warning(
@@ -123,6 +129,7 @@ class Connection:
                 command=what,
                 error=type(error).__name__,
                 cause=type(under).__name__ if under is not None else "",
+                **({"certificate": why} if why else {}),
             )
         # A server that hangs, or is a replica since a failover, may still have connections of ours that
         # look well. Let go of them, and ask anew who is the primary; not within this command's time.
@@ -134,3 +141,12 @@ class Connection:
         with suppress(*FAILURES):
             async with asyncio.timeout(self._deadline):
                 await self._clients.look_again()
+
+
+def _untrusted(error: BaseException | None) -> str:
+    """What OpenSSL says of the certificate, if it is to blame: it names no more than the host."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message
+        error = error.__cause__ or error.__context__
+    return ""

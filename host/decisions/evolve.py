@@ -122,6 +122,7 @@ def _requested(event: NewEvent, run_id: str, at: int) -> Interrupt:
         self_approval=record.get("selfApproval"),
         replies=record.get("replies", ""),
         trace=record.get("trace", ""),
+        fallback=tuple(record.get("fallback", ())),
     )
 
 

@@ -32,6 +32,7 @@ class Ask:
     principal: Principal
     self_approval: bool | None = None
     replies: str = ""
+    fallback: tuple[str, ...] = ()
 
 
 def request(state: State, ask: Ask, now: int, policy: Policy) -> list[NewEvent]:
@@ -78,6 +79,8 @@ def _record(ask: Ask, now: int) -> dict[str, Any]:
         record["deadline"] = now + ask.payload["timeoutMs"]
     if ask.notify:
         record["notify"] = list(ask.notify)
+    if ask.fallback:
+        record["fallback"] = list(ask.fallback)
     if ask.self_approval is not None:
         record["selfApproval"] = ask.self_approval
     if ask.replies:
@@ -187,11 +190,16 @@ def complete_run(state: State, outputs: dict[str, Any]) -> list[NewEvent]:
     return [*taken, NewEvent("run.completed", {"outputs": outputs})]
 
 
-def cancel_run(state: State, reason: str, principal: Principal) -> list[NewEvent]:
+def cancel_run(
+    state: State, reason: str, principal: Principal, *, parent: str = ""
+) -> list[NewEvent]:
     """`node.cancelled` for each open interrupt, then `run.cancelled`. Raises `Refusal`
-    (`run_terminal`)."""
+    (`run_terminal`). `parent` is the cancelled run that called this one, where that is the reason."""
     _check_alive(state.run)
     payload: dict[str, Any] = {"cancelledBy": principal.id}
+    if parent:
+        reason = "parent-cancelled"
+        payload["parentRunId"] = parent
     if reason:
         payload["reason"] = reason
     taken = _take_back(

@@ -16,8 +16,9 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from host.decisions.copies import quick
 from host.decisions.session import Session
 
 InterruptStatus = Literal["open", "resolved", "cancelled", "expired"]
@@ -35,6 +36,11 @@ def _second(whole: int) -> str:
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+SOMEBODY: Final = "somebody with the link"
+"""The name of whoever holds a link that was made for nobody in particular; channels translate it."""
+
+
+@quick
 @dataclass(frozen=True, slots=True)
 class Principal:
     """Somebody as the host knows them: one person or program, whatever channel they came through.
@@ -81,6 +87,7 @@ class Policy:
     capture_answers: bool = True
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class NewEvent:
     """An event that a decision wants appended.
@@ -95,6 +102,7 @@ class NewEvent:
     record: dict[str, Any] | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Vote:
     """One person's standing vote. A later one of the same person replaces it.
@@ -124,6 +132,7 @@ class Question:
     at: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an interrupt ended. `by` is a principal id, `name` what people call them."""
@@ -138,6 +147,7 @@ class Outcome:
     at: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Interrupt:
     """One durable pause. `version` rises with each change; `payload` never changes."""
@@ -158,6 +168,7 @@ class Interrupt:
         ""  # how far an answer in plain words may go: off, comment, decide; "" as is usual
     )
     trace: str = ""  # the W3C traceparent of the request that asked
+    fallback: tuple[str, ...] = ()  # asked one after the other when none of `notify` is reached
     status: InterruptStatus = "open"
     version: int = 1
     votes: tuple[Vote, ...] = ()
@@ -178,6 +189,7 @@ class Interrupt:
         return data
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class OpenWait:
     """An interrupt that a run waits on, as its head remembers it."""
@@ -197,6 +209,7 @@ class NodeState:
     until: int | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Run:
     """The head of a run. `version` is the sequence that its next event gets.
@@ -266,6 +279,7 @@ class Conversation:
         return self.run_id.partition("/")[0]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class State:
     """What one decision looks at and what it leaves: the run, and those of its parts that it touches."""

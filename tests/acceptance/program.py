@@ -27,7 +27,7 @@ import psutil
 
 T = TypeVar("T")
 
-PATIENCE = float(os.environ.get("SAYSO_TEST_PATIENCE", "60"))
+PATIENCE = float(os.environ.get("SAYSO_TEST_PATIENCE", "120"))
 """Seconds after which a condition that doesn't come is a failure. Never how long a test takes. On a machine
 that is busy with something else, more."""
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 
 from host.coordination.embedded import EmbeddedValkey
-from host.coordination.port import Coordination
+from host.coordination.port import Allowance, Coordination
 from host.coordination.redis import RedisCoordination
 from tests.fakes.valkeys import Cluster, Watched
 
@@ -286,3 +286,61 @@ async def test_prefixes_keep_installations_apart(valkey: Reached) -> None:
     finally:
         await here.stop()
         await there.stop()
+
+
+async def test_what_one_takes_the_other_has_not(replicas: Replicas) -> None:
+    """Three at once, and then one a minute: between the two, not each."""
+    one, two = replicas
+    posts = [Allowance("posts", 60.0, 3)]
+    answers = [await side.rates.take("T1", posts) for side in (one, two, one, two, one)]
+    assert answers[:3] == [(0.0,), (0.0,), (0.0,)]
+    for refused in answers[3:]:  # and a refusal takes nothing
+        assert refused is not None
+        assert 50.0 < refused[0] <= 60.0
+    assert await two.rates.take("T2", posts) == (0.0,)
+
+
+async def test_of_several_limits_all_are_taken_or_none(replicas: Replicas) -> None:
+    one, two = replicas
+    narrow, wide = Allowance("channel:C1", 60.0), Allowance("posts", 30.0, 2)
+    assert await one.rates.take("T1", [narrow, wide]) == (0.0, 0.0)
+    found = await two.rates.take("T1", [narrow, wide])
+    assert found is not None
+    assert found[0] > 50.0
+    assert found[1] == 0.0  # the workspace has room, and keeps it
+    assert await two.rates.take("T1", [Allowance("channel:C2", 60.0), wide]) == (0.0, 0.0)
+
+
+async def test_who_leaves_some_to_others_takes_with_a_smaller_burst(replicas: Replicas) -> None:
+    one, two = replicas
+    assert await one.rates.take("T1", [Allowance("updates", 60.0, 2)]) == (0.0,)
+    assert await two.rates.take("T1", [Allowance("updates", 60.0, 1)]) != (0.0,)
+    assert await two.rates.take("T1", [Allowance("updates", 60.0, 2)]) == (0.0,)
+
+
+async def test_a_rest_is_everybodys_and_no_burst_follows_it(replicas: Replicas) -> None:
+    one, two = replicas
+    posts = Allowance("posts", 60.0, 5)
+    await one.rates.rest("T1", posts, 30.0)
+    await two.rates.rest("T1", posts, 1.0)  # a shorter one takes nothing back
+    found = await two.rates.take("T1", [posts])
+    assert found is not None
+    assert 29.0 < found[0] <= 30.0
+    brief = Allowance("brief", 60.0, 5)
+    await one.rates.rest("T1", brief, 0.001)
+
+    async def over() -> bool:
+        return await two.rates.take("T1", [brief]) == (0.0,)
+
+    await gone(over)
+    assert await two.rates.take("T1", [brief]) != (0.0,)
+
+
+async def test_what_has_passed_is_given_again(replicas: Replicas) -> None:
+    fast = [Allowance("posts", 0.05, 1)]
+    assert await replicas[0].rates.take("T{1}", fast) == (0.0,)
+
+    async def again() -> bool:
+        return await replicas[1].rates.take("T{1}", fast) == (0.0,)
+
+    await gone(again)

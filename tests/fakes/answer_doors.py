@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adapters.channel import InboundEvent, Ref, Response, Visitor
-from adapters.views import Action, Card, Field, Form, Person, Receipt
+from adapters.views import Action, Card, Choice, Field, Form, Person, Receipt
 from schemas.errors import Refusal
 
 HANDLE = "h" * 43
@@ -42,6 +42,23 @@ CLARIFICATION = Card(
         submit="Send answers",
     ),
 )
+PICKED = Card(
+    interrupt_id="intr-1",
+    kind="custom",
+    state="open",
+    version=1,
+    title="Whose orders?",
+    actions=(Action("answer", "Send answer", "primary", "answers"),),
+    form=Form(
+        "Whose orders?",
+        (
+            Field("f0", ("to",), "Customers", "list", required=True, picker="customers"),
+            Field("f1", ("why",), "Why?", "text"),
+        ),
+        submit="Send answer",
+    ),
+)
+CUSTOMERS = ("Ada Byron", "Adastra", "Bob & Sons", "Carla")
 FORMS = {
     "reject": Form("Reject", (Field("f0", ("feedback",), "Why?", "longtext"),), submit="Reject"),
     "ask": Form("Ask", (Field("f0", ("question",), "Your question", "longtext", required=True),)),
@@ -57,6 +74,18 @@ class StubIntake:
     looks: int = 0
     refuse: Callable[[Response], Receipt | None] = lambda _: None
     away: bool = False
+    searches: list[str] = field(default_factory=list)
+    held: Callable[[str], Awaitable[None]] | None = None
+
+    async def options(
+        self, interrupt_id: str, person: Person, action: str, field_id: str, query: str
+    ) -> tuple[Choice, ...]:
+        """Whose names hold the query. `held` may keep a search waiting."""
+        self.searches.append(query)
+        if self.held is not None:
+            await self.held(query)
+        found = [name for name in CUSTOMERS if query.lower() in name.lower()]
+        return tuple(Choice(name, name) for name in found)
 
     async def answer(self, response: Response) -> Receipt:
         if self.away:

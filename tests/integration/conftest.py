@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.slack import presses
 from config.settings import Settings
 from gateway.auth import Key, digest
 from gateway.lifecycle import Gateway
@@ -84,6 +85,8 @@ async def start(
     """Starts gateways with given settings; stops them at the end."""
     for name in ("SAYSO_CONFIG", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"):
         monkeypatch.delenv(name, raising=False)
+    # Tests look right after a click what became of it, however slow the machine is.
+    monkeypatch.setattr(presses, "GRACE", 2.0)
     running: list[tuple[Gateway, aiohttp.ClientSession]] = []
 
     async def start(tracing: Tracing | None = None, **settings: Any) -> Api:

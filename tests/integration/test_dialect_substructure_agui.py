@@ -196,8 +196,8 @@ async def test_a_list_of_approvers_holds_here_too(
         body = {"runId": "one", "messages": [{"id": "m", "role": "user", "content": "b@c.de"}]}
         _, asked = await agui.post("run", {**thread, **body})
         [pause] = asked[-1]["outcome"]["interrupts"]
-        resume = {**thread, "runId": "two", "messages": [], "resume": [answer(pause["id"])]}
-        resume["resume"][0]["status"] = status
+        said = answer(pause["id"], status=status)
+        resume = {**thread, "runId": "two", "messages": [], "resume": [said]}
         _, events = await agui.post("run", resume)
         assert events[-1]["type"] == "RUN_ERROR"
         assert events[-1]["message"] == "Only ada may answer this."

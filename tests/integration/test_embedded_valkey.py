@@ -17,6 +17,7 @@ import pytest
 from redis.asyncio import Redis
 
 from host.coordination.embedded import SOCKET_PATH_LIMIT, EmbeddedValkey
+from host.coordination.port import Allowance
 from host.coordination.redis import RedisCoordination
 
 
@@ -251,6 +252,8 @@ async def test_away(tmp_path: Path) -> None:
         await gone.announce("wake", "nobody hears")
         async with gone.lock("sweep", 30, wait=30) as lease:
             assert lease is None
+        assert await gone.rates.take("T1", [Allowance("posts", 1.0)]) is None
+        await gone.rates.rest("T1", Allowance("posts", 1.0), 30.0)
     finally:
         await gone.stop()
 

@@ -12,17 +12,21 @@ import resource
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from host.store.records import StoreUnavailable
+from schemas.ids import path_segment
+from tests.acceptance.program import until
 from tests.contract.test_store import ask, begin, wanted
 from tests.fakes.postgres import PostgresServer, opened, rows
+from tests.integration.conftest import Api, approval
 
 _SIZE = 200_000  # characters
+_BALLAST = "CREATE TABLE ballast AS SELECT repeat('x', 1000) FROM generate_series(1, 4000)"
 
 
 @pytest.fixture(autouse=True)
@@ -83,21 +87,18 @@ class _limited:
             await asyncio.to_thread(self._server.start)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        await self._server.command("CREATE DATABASE small")
-        return self._server.url("small")
+        await self._server.command("CREATE DATABASE limited")
+        return self._server.url("limited")
 
     async def __aexit__(self, *_: object) -> None:
-        await self._server.command("DROP DATABASE small WITH (FORCE)")
+        await self._server.command("DROP DATABASE limited WITH (FORCE)")
         await asyncio.to_thread(self._server.stop)
         await asyncio.to_thread(self._server.start)
 
 
 async def test_a_full_disk_refuses_and_forgets_nothing(on_a_small_disk: str) -> None:
     async with opened(on_a_small_disk) as store:
-        await rows(
-            on_a_small_disk,
-            "CREATE TABLE ballast AS SELECT repeat('x', 1000) FROM generate_series(1, 4000)",
-        )
+        await rows(on_a_small_disk, _BALLAST)
         before = await ask(store, await begin(store))
         kept: list[str] = []
         refused = ""
@@ -129,6 +130,53 @@ async def test_a_full_disk_refuses_and_forgets_nothing(on_a_small_disk: str) -> 
             assert await store.log.interrupt(state.interrupt.interrupt_id) is not None
 
 
-def _noise() -> str:
+async def test_readiness_says_that_the_disk_is_full_until_there_is_room(
+    on_a_small_disk: str, start: Callable[..., Awaitable[Api]]
+) -> None:
+    if "/limited" in on_a_small_disk:
+        pytest.skip(
+            "nothing can be mounted here, and beside a file that is limited others still grow"
+        )
+    api = await start(store={"url": on_a_small_disk})
+    await rows(on_a_small_disk, _BALLAST)
+    before = await api.ask(await api.run())
+    assert await _readiness(api) == (200, "ready")
+    for size in (_SIZE, 2_000):  # at last nothing of any size goes in
+        await _fill(api, size)
+
+    async def says(wanted: tuple[int, str]) -> bool:
+        return await _readiness(api) == wanted
+
+    full = (200, "degraded: the store takes no changes")
+    await until(lambda: says(full), "/readyz to tell of it")
+    for _ in range(3):  # and it stays so: what it tries itself is refused too
+        assert await api.gateway.host.store.takes_changes() is False
+    status, found, _ = await api.call(
+        "GET", f"/host/sayso/interrupts/{path_segment(before['interruptId'])}"
+    )
+    assert (status, found["status"]) == (200, "open")
+    await rows(on_a_small_disk, "DROP TABLE ballast")
+    await until(lambda: says((200, "ready")), "/readyz to be well again")
+    await api.ask(await api.run())
+
+
+async def _readiness(api: Api) -> tuple[int, str]:
+    async with api.session.get(api.gateway.url + "/readyz") as response:
+        return response.status, (await response.text()).strip()
+
+
+async def _fill(api: Api, size: int) -> None:
+    """Ask until one is refused."""
+    for _ in range(1000):
+        body = {"nodeId": "gate", "payload": approval(artifactData=_noise(size)), "notify": []}
+        status, answer, headers = await api.call("POST", "/host/sayso/interrupts", body)
+        if status == 503:
+            assert headers["Retry-After"] == "1"
+            return
+        assert status == 201, answer
+    raise AssertionError("the disk never got full")
+
+
+def _noise(size: int = _SIZE) -> str:
     """Text that the database can't compress."""
-    return os.urandom(_SIZE // 2).hex()
+    return os.urandom(size // 2).hex()

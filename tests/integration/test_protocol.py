@@ -316,6 +316,7 @@ async def test_notify_is_checked_when_it_is_asked(api: Api) -> None:
         status, answer, _ = await api.call("POST", f"/host/sayso/runs/{run}/interrupts", body)
         assert (status, answer["error"]) == (400, "validation_error")
         assert answer["details"]["errors"][0]["path"] == ["notify", 0]
+    assert "'email' is set up here (email.smtp_url turns it on); there is web" in answer["message"]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

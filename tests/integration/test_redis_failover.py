@@ -13,13 +13,14 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+import structlog
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from host.coordination.redis import RedisCoordination
-from tests.fakes.valkeys import Cluster, Valkey, Watched, behind_tls, running, until
+from tests.fakes.valkeys import Cluster, Fronts, Valkey, Watched, running, until
 
 _DEADLINE = 0.5
 _SLACK = 5.0  # seconds that a busy test machine may take; without a deadline it would be for ever
@@ -179,23 +180,82 @@ async def test_a_cluster_takes_a_crowd(tmp_path: Path) -> None:
 async def test_tls_is_trusted_by_its_authority_alone(tmp_path: Path) -> None:
     authority, certificate, key = _certificates(tmp_path)
     stranger, _, _ = _certificates(tmp_path / "other")
-    server = Valkey(tmp_path)
-    async with running(server), behind_tls(server, certificate, key) as port:
+    server, fronts = Valkey(tmp_path), Fronts(certificate, key)
+    port = fronts.of(server.port)
+    async with running(server), fronts:
         trusted = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={authority}"
         async with connected(trusted, 2) as (one, two), aclosing(two.listen("wake")) as heard:
             assert await anext(heard) == ""
             assert await one.claim("key", 30) == "won"
             assert await two.claim("key", 30) == "taken"
             await _hears(one, heard)
-        for url in (
-            trusted.replace(str(authority), str(stranger)),  # another authority
-            trusted.partition("?")[0],  # the machine's authorities
-            trusted.replace("127.0.0.1", "localhost"),  # a name that is not in the certificate
-            trusted.replace("rediss://", "redis://").partition("?")[0],  # no TLS at all
+        issuer, name = "unable to get local issuer certificate", "certificate is not valid for"
+        for url, why in (
+            (trusted.replace(str(authority), str(stranger)), "certificate"),
+            (trusted.partition("?")[0], issuer),  # the machine's authorities
+            (trusted.replace("127.0.0.1", "localhost"), name),
+            (trusted.replace("rediss://", "redis://").partition("?")[0], ""),  # no TLS at all
         ):
             async with connected(url) as [one]:
-                assert not await one.healthy()
+                await _refused(one, why)
                 assert await one.claim("key", 30) == "away"
+
+
+@pytest.mark.parametrize("kind", [Watched, Cluster])
+async def test_tls_to_several_servers_lasts_through_a_failover(
+    kind: type[Watched] | type[Cluster], tmp_path: Path
+) -> None:
+    authority, certificate, key = _certificates(tmp_path)
+    fronts = Fronts(certificate, key, plain=True)  # the servers among themselves
+    servers = kind(tmp_path, fronts)
+    async with fronts, running(*servers.servers):
+        await servers.ready()
+        url = f"{servers.url}?ssl_ca_certs={authority}"
+        async with connected(url, 2) as (one, two), aclosing(two.listen("wake")) as heard:
+            assert await anext(heard) == ""
+            assert await one.claim("key", 30) == "won"
+            assert await two.claim("key", 30) == "taken"
+            await _hears(one, heard)
+            servers.servers[0].kill()
+            await servers.promoted()
+            hammer = Hammer(one)
+            hammering = asyncio.create_task(hammer.run())
+            await hammer.won_again()
+            hammering.cancel()
+            await asyncio.gather(hammering, return_exceptions=True)
+            await _hears(one, heard)
+        assert fronts.begun["tls"] >= 4
+
+
+@pytest.mark.parametrize("kind", [Watched, Cluster])
+async def test_several_servers_of_a_stranger_s_certificate_are_refused(
+    kind: type[Watched] | type[Cluster], tmp_path: Path
+) -> None:
+    _, certificate, key = _certificates(tmp_path)
+    stranger, _, _ = _certificates(tmp_path / "other")
+    fronts = Fronts(certificate, key, plain=True)
+    servers = kind(tmp_path, fronts)
+    async with fronts, running(*servers.servers):
+        await servers.ready()
+        for trust in (f"?ssl_ca_certs={stranger}", ""):
+            with structlog.testing.capture_logs() as logs:
+                async with connected(servers.url + trust) as [one]:
+                    await _refused(one, "certificate")
+                    assert await one.claim("key", 30) == "away"
+            told = [line["certificate"] for line in logs if "certificate" in line]
+            assert len(told) == 1, logs
+            assert "certificate" in told[0]
+
+
+async def _refused(coordination: RedisCoordination, why: str) -> None:
+    """Not healthy, and it says why; a machine that is slow may need more than one deadline for that."""
+
+    async def said() -> bool:
+        assert not await coordination.healthy()
+        return why in coordination.untrusted
+
+    await until(said)
+    assert bool(coordination.untrusted) == bool(why)
 
 
 async def _hears(speaker: RedisCoordination, heard: AsyncIterator[str]) -> None:

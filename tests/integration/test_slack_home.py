@@ -70,7 +70,7 @@ async def test_a_review_can_go_on_as_an_edit_with_its_changes_shown(world: Offic
     await world.slack.submit(view, {"Amount": "3500"})
     assert "What you changed" in view.shown()
     assert "4000" in view.shown()
-    assert view.view["submit"]["text"] == "Approve so"
+    assert view.view["submit"]["text"] == "Approve as changed"
     assert (await world.record(interrupt))["status"] == "open"
     # Changed once more after the list was shown: it is shown again, with what counts now.
     await world.slack.submit(view, {"Amount": "3600"})

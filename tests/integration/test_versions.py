@@ -175,13 +175,7 @@ async def test_a_runs_tag_changes_with_its_log(api: Api) -> None:
         ({"residency": "eu"}, {}, 422, "capability_required", ("requiredCapability", "residency")),
         ({"tenantId": "other"}, {}, 403, "id_tenant_mismatch", None),
         ({"tags": None}, {}, 400, "validation_error", None),
-        (
-            {"scopeId": "s"},
-            {"OpenWOP-Dedup": "enforce"},
-            422,
-            "capability_required",
-            ("requiredCapability", "dedup"),
-        ),
+        ({}, {"OpenWOP-Dedup": "enforce"}, 400, "validation_error", ("field", "scopeId")),
     ],
 )  # fmt: skip
 async def test_what_a_run_cannot_be_created_with(

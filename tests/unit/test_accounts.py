@@ -12,7 +12,7 @@ import pytest
 from adapters.accounts import Account, RosterAway
 from adapters.views import Person
 from config.people import Person as Entry
-from gateway.accounts import Accounts
+from gateway.accounts import PATIENCE, Accounts
 from gateway.people import People
 from host.decisions.eligibility import check_eligible, who_may
 from host.decisions.state import Interrupt, Policy, Principal
@@ -170,3 +170,36 @@ async def test_the_refusal_names_people_and_groups_as_they_are_called() -> None:
     assert who_may(gate, Policy(), called) == (
         "Only Bob, carol, the group @oncall or group ops may answer this."
     )
+
+
+async def test_all_that_is_asked_of_one_answer_shares_its_patience(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slack waits three seconds for a form's answer, however many groups the request names."""
+
+    class Clock:
+        now = 100.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr("gateway.accounts.time", clock)
+    given: list[float] = []
+
+    class Slow(Roster):
+        async def account(self, person_id: str, patience: float) -> Account:
+            given.append(patience)
+            clock.now += 1.5
+            return MEMBER
+
+        async def is_member(
+            self, group: str, accounts: Collection[str], emails: Collection[str], patience: float
+        ) -> bool:
+            given.append(patience)
+            clock.now += 0.75
+            return False
+
+    asked = interrupt(approverGroupRefs=["slack:S1", "slack:S2", "slack:S3"])
+    await accounts(Slow()).of(Person("slack", "T1/U9"), asked)
+    assert given == [PATIENCE, 0.5, 0.0, 0.0]

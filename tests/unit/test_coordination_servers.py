@@ -12,6 +12,7 @@ from redis.crc import key_slot
 
 from host.coordination.redis import RedisCoordination
 from host.coordination.servers import MOST_HOSTS, parse
+from host.coordination.tls import sharing
 
 
 def test_one_server() -> None:
@@ -37,6 +38,13 @@ def test_tls_with_a_certificate_authority_of_ones_own(tmp_path: Path) -> None:
     assert found.tls
     assert found.options["connection_class"] is SSLConnection
     assert found.options["ssl_ca_certs"] == str(ca)
+
+
+def test_connections_of_one_client_read_the_authorities_once() -> None:
+    shared = sharing(SSLConnection)
+    one, two = shared(host="one"), shared(host="two")
+    assert one.ssl_context.get() is two.ssl_context.get()
+    assert sharing(SSLConnection)(host="one").ssl_context is not one.ssl_context  # another client
 
 
 def test_a_certificate_file_that_is_not_there_is_named_by_its_option(tmp_path: Path) -> None:

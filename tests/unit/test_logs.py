@@ -19,6 +19,8 @@ MARK = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)
 AROUND = st.text(" ,;:\"'()[]{}<>\n", max_size=4)
 LOOKS: tuple[Callable[[str], str], ...] = (
     lambda m: f"ow2.hs256.k.{m}.{m}",
+    lambda m: f"eyJ{m}.eyJ{m}.{m}",
+    lambda m: f"postgresql://db.example.com/sayso?user=sayso&password={m}",
     lambda m: f"xoxb-{m}",
     lambda m: f"xapp-1-{m}",
     lambda m: f"whsec_{m}",

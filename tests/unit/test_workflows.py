@@ -14,7 +14,7 @@ from host.decisions import workflow
 from host.decisions.ending import expired_events, timed_out
 from host.decisions.evolve import evolve
 from host.decisions.resolve import Answer, resolve
-from host.decisions.state import Policy, Principal, Run, State
+from host.decisions.state import NewEvent, Policy, Principal, Run, State
 from host.decisions.steps import Step
 from schemas.workflows import Workflow
 
@@ -30,7 +30,7 @@ class Play:
         self.flow = Workflow.model_validate(flow)
         self.ids = count(1)
         self.now = NOW
-        self.types: list[str] = []
+        self.events: list[NewEvent] = []
         start = Run("acme/run-000000000000001", self.flow.workflow_id, **run)
         self.state = State(start)
         self.add(asking.start_run(start, None))
@@ -40,8 +40,12 @@ class Play:
     def step(self) -> Step:
         return Step(self.now, lambda: f"acme/int-{next(self.ids):016d}", ADA, POLICY)
 
-    def add(self, events: list[Any]) -> None:
-        self.types += [e.type for e in events]
+    @property
+    def types(self) -> list[str]:
+        return [e.type for e in self.events]
+
+    def add(self, events: list[NewEvent]) -> None:
+        self.events += events
         self.state = evolve(self.state, events, self.now)
 
     def answer(self, value: Any) -> None:
@@ -181,6 +185,10 @@ def test_low_confidence_asks_a_person(confidence: float | None, asks: bool) -> N
     if asks:
         assert play.types.index("agent.decided") < play.types.index("node.suspended")
         assert play.state.run.status == "waiting-approval"
+        told = {e.type: e.payload for e in play.events}
+        assert told["node.suspended"]["reason"] == "low-confidence"
+        figures = {"agentId": "a.b", "threshold": 0.7, "observed": confidence}
+        assert told["interrupt.requested"]["data"].items() >= figures.items()
         play.answer({"confirmed": True})
     assert play.state.run.status == "completed"
 

@@ -87,6 +87,7 @@ class KortyxRoutes:
         resume, principal = chat.resume, caller.principal
         found = await self._turns.find(principal, session_id, resume.token, resume.request_id)
         if resume.cancel:
+            self._keys.caller(request, "runs:cancel")
             return await self._turns.cancel(principal, session_id, found)
         given = given_of(found[0], resume.selected, resume.value, resume.has_value)
         return await self._turns.answer(principal, found, given, chat.content)
@@ -143,6 +144,7 @@ class KortyxRoutes:
                 "This question belongs to another run.", "RESUME_MISMATCH", "session"
             )
         if response.get("type") == "cancel":
+            self._keys.caller(request, "runs:cancel")
             turn = await self._turns.cancel(principal, session_id, found)
             return reply(200, self._result(principal, turn), _FRESH)
         given = _given(response)

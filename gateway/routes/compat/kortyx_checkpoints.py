@@ -68,6 +68,7 @@ class KortyxCheckpoints:
             return reply(200, {"checkpoint": _shown(session.session_id, at)})
         if action == "fork":
             return reply(200, await self._fork(caller, session, at, raw.get("newSessionId", "")))
+        self._keys.caller(request, "runs:cancel")  # what was asked since is withdrawn
         return reply(200, await self._rollback(caller, session, at))
 
     async def _find(self, tenant: str, raw: dict[str, str]) -> tuple[ChatSession, Checkpoint]:

@@ -29,6 +29,7 @@ from host.decisions.resolve import Answer
 from host.decisions.state import Interrupt, Principal, Run
 from host.host import Host
 from host.tokens import LONGEST_TTL_MS
+from host.waiters import Change
 from schemas.errors import Refusal
 from schemas.runs import TERMINAL, CreateRun
 
@@ -206,8 +207,8 @@ def new_session_id() -> str:
     return f"session-{uuid.uuid4()}"
 
 
-async def _any(changed: list[asyncio.Event], seconds: float) -> None:
-    tasks = [asyncio.ensure_future(event.wait()) for event in changed]
+async def _any(changed: list[Change], seconds: float) -> None:
+    tasks = [asyncio.ensure_future(one.wait()) for one in changed]
     try:
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:

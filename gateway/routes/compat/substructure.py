@@ -77,6 +77,7 @@ class SubstructureRoutes:
 
     @answering
     async def input(self, request: web.Request) -> web.Response:
+        self._callers.check_known(request)
         body = parsed(wire.InputBody, await body_of(request))
         said = body.input
         if isinstance(said, wire.ResumeInput):
@@ -91,7 +92,7 @@ class SubstructureRoutes:
             turn = await self._branches.settle(caller, name, said.id, said.attempt, outcome)
             return _accepted(name, Accepted(turn))
         name = body.session_id or f"ses_{ids.opaque(self._clock())}"
-        begin = self._callers.beginning(said.agent_id, owner)
+        begin = self._callers.beginning(said.agent_id, owner, caller, body.thread)
         put = act_of(said, said.turn_id, getattr(said, "queue", False))
         accepted = await self._branches.put(caller, name, begin, said.turn_id, put)
         return _accepted(name, accepted)
@@ -135,7 +136,7 @@ class SubstructureRoutes:
         body = parsed(wire.SubmitBody, await body_of(request))
         name = body.session_id or f"ses_{ids.opaque(self._clock())}"
         owner = body.identity.model_dump(exclude_none=True)
-        begin = self._callers.beginning(body.agent_id, owner)
+        begin = self._callers.beginning(body.agent_id, owner, caller, body.thread)
         queue = body.queue or getattr(body.payload, "queue", False)
         put = act_of(body.payload, body.turn_id, queue)
         accepted = await self._branches.put(caller, name, begin, body.turn_id, put)

@@ -21,11 +21,13 @@ from gateway.routes.compat.substructure_agui_wire import (
     rendered,
     snapshot,
 )
-from gateway.routes.compat.substructure_http import PREFIX, Callers, answering, preflight
+from gateway.routes.compat.substructure_http import CORS, PREFIX, Callers, answering, preflight
 from gateway.streams.follow import KEEP_ALIVE_SECONDS, PATIENCE_SECONDS, Subscribers
-from host.branches import Beginning, Branches, Caller
+from gateway.streams.reader import event_stream
+from host.branches import Branches, Caller
 from host.decisions import session_inputs as inputs
 from host.decisions.session import Session, parking
+from host.decisions.session_begin import Beginning
 from host.host import Host
 from host.sessions import run_id_of
 from schemas.errors import Refusal
@@ -66,7 +68,7 @@ class AguiRoutes:
             asked = RunAgentInput.model_validate(await body_of(request))
         except ValidationError:
             raise Refusal("validation_error", "This is no RunAgentInput.") from None
-        begin = self._callers.beginning(request.match_info["agent_id"], owner)
+        begin = self._callers.beginning(request.match_info["agent_id"], owner, caller)
         return await self._stream(request, self._run(caller, begin, asked))
 
     @answering
@@ -169,25 +171,11 @@ class AguiRoutes:
         self, request: web.Request, events: AsyncIterator[dict[str, Any]]
     ) -> web.StreamResponse:
         with self._subscribers.seat():
-            response = web.StreamResponse(
-                headers={
-                    "Content-Type": "text/event-stream",
-                    "Cache-Control": "no-store",
-                    "X-Accel-Buffering": "no",
-                    "Access-Control-Allow-Origin": "*",
-                }
-            )
-            await response.prepare(request)
-            try:
+            async with event_stream(request, CORS) as response:
                 async for event in events:
                     frame = b"data: %b\n\n" % orjson.dumps(event) if event else b": keep-alive\n\n"
                     async with asyncio.timeout(PATIENCE_SECONDS):
                         await response.write(frame)
-            except TimeoutError:
-                if request.transport is not None:
-                    request.transport.abort()
-            except ConnectionError:
-                pass  # the reader has gone: there is nobody to tell
             return response
 
 

@@ -10,14 +10,16 @@ import orjson
 from aiohttp import web
 
 from gateway import auth
+from gateway.addresses import Addresses
 from gateway.auth import Keys, bearer
 from gateway.client_tokens import ClientTokens
 from gateway.routes.compat.substructure_prompts import Agent
-from host.branches import Beginning, Caller
+from host.branches import Caller
+from host.decisions.session_begin import Beginning
 from schemas.errors import Refusal
 
 PREFIX: Final = "/compat/substructure"
-_CORS: Final = {"Access-Control-Allow-Origin": "*"}
+CORS: Final = {"Access-Control-Allow-Origin": "*"}
 Handle = Callable[[Any, web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -47,14 +49,27 @@ def answering(handle: Handle) -> Handle:
 class Callers:
     """Who sends a request: the bearer of a client token, or a program with an API key."""
 
-    def __init__(self, keys: Keys, tokens: ClientTokens, agents: Mapping[str, Agent]) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        tokens: ClientTokens,
+        agents: Mapping[str, Agent],
+        addresses: Addresses,
+    ) -> None:
         self._keys = keys
         self._tokens = tokens
         self._agents = agents
+        self._addresses = addresses
 
     def key(self, request: web.Request, scope: str) -> auth.Caller:
         """A program, by its API key. Raises `Refusal`: `unauthenticated`, `forbidden`."""
         return self._keys.caller(request, scope)
+
+    def check_known(self, request: web.Request) -> None:
+        """For a route whose scope hangs on its body: nobody unknown has one read. Raises `Refusal`
+        (`unauthenticated`)."""
+        if self._tokens.read(bearer(request)) is None:
+            self._keys.known(request)
 
     def caller(self, request: web.Request, scope: str) -> tuple[Caller, dict[str, Any]]:
         """The caller, and the owner of a session that they begin. Raises `Refusal`."""
@@ -70,10 +85,25 @@ class Callers:
         level: Any = "operator" if "keys:manage" in key.scopes else "machine"
         return Caller(key.principal, level), {"id": key.principal.id}
 
-    def beginning(self, agent_id: str, owner: dict[str, Any]) -> Beginning:
-        if agent_id not in self._agents:
+    def beginning(
+        self, agent_id: str, owner: dict[str, Any], caller: Caller, thread: str | None = None
+    ) -> Beginning:
+        """What a session begins with. `thread` is the place that the request names, "" for nowhere; None
+        takes the agent's. Raises `Malformed`; `Refusal` (`forbidden`) for a user who names a place."""
+        agent = self._agents.get(agent_id)
+        if agent is None:
             raise Malformed(f"agent_id: there is no agent {agent_id[:80]!r} here")
-        return Beginning(agent_id, owner)
+        if thread is None:
+            return Beginning(agent_id, owner, thread=agent.thread)
+        if caller.level == "frontend":
+            raise Refusal(
+                "forbidden",
+                "thread: only a program with an API key says where a conversation has its thread.",
+            )
+        try:
+            return Beginning(agent_id, owner, thread=thread and self._addresses.thread(thread))
+        except Refusal as refusal:
+            raise Malformed(refusal.message) from None
 
 
 async def preflight(request: web.Request) -> web.Response:
@@ -83,7 +113,7 @@ async def preflight(request: web.Request) -> web.Response:
         "Access-Control-Allow-Headers": "Authorization, Content-Type, Last-Event-ID",
         "Access-Control-Max-Age": "600",
     }
-    return web.Response(status=204, headers=_CORS | headers)
+    return web.Response(status=204, headers=CORS | headers)
 
 
 def answer(status: int, body: Any, headers: dict[str, str] | None = None) -> web.Response:
@@ -92,5 +122,5 @@ def answer(status: int, body: Any, headers: dict[str, str] | None = None) -> web
         body=orjson.dumps(body),
         status=status,
         content_type="application/json",
-        headers=_CORS | (headers or {}),
+        headers=CORS | (headers or {}),
     )

@@ -9,7 +9,7 @@ it there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from host import contracts
@@ -27,13 +27,15 @@ _MOST_OPTIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent by the operator's word: its worker, and who is asked. `notify` holds `channel:address`."""
+    """An agent by the operator's word: its worker, and who is asked. `notify` holds `channel:address`;
+    `thread` is one, where its sessions have their threads, or ""."""
 
     url: str
-    secret: str = ""
+    secret: str = field(default="", repr=False)
     notify: tuple[str, ...] = ()
     approvers: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    thread: str = ""
 
 
 def asks(agents: Mapping[str, Agent]) -> Any:
@@ -41,8 +43,9 @@ def asks(agents: Mapping[str, Agent]) -> Any:
 
     def ask(session: Session, pause: Pause) -> tuple[dict[str, Any], tuple[str, ...]]:
         agent = agents.get(session.agent_id, Agent(""))
+        places = dict.fromkeys((*agent.notify, *([session.thread] if session.thread else ())))
         # What the system raised is nobody's to answer in a channel.
-        notify = agent.notify if pause.origin != "system" else ()
+        notify = tuple(places) if pause.origin != "system" else ()
         return question_of(session, pause, agent), notify
 
     return ask

@@ -9,8 +9,10 @@ from typing import Final
 import orjson
 from aiohttp import web
 
+from gateway.routes.compat.substructure_http import CORS
 from gateway.routes.compat.substructure_wire import event_frame, turn_after
 from gateway.streams.follow import KEEP_ALIVE_SECONDS, PATIENCE_SECONDS, Subscribers
+from gateway.streams.reader import event_stream
 from host.decisions.state import Run
 from host.host import Host
 from schemas.errors import Refusal
@@ -32,22 +34,8 @@ class SessionStreams:
         """Raises `Refusal`: `validation_error`, `rate_limited`."""
         after, wanted = _after(request), request.query.get("turn_id")
         with self._subscribers.seat():
-            response = web.StreamResponse(
-                headers={
-                    "Content-Type": "text/event-stream",
-                    "Cache-Control": "no-store",
-                    "X-Accel-Buffering": "no",
-                    "Access-Control-Allow-Origin": "*",
-                }
-            )
-            await response.prepare(request)
-            try:
+            async with event_stream(request, CORS) as response:
                 await self._write(response, run, session_id, after, wanted)
-            except TimeoutError:
-                if request.transport is not None:
-                    request.transport.abort()
-            except ConnectionError:
-                pass  # the reader has gone: there is nobody to tell
             return response
 
     async def _write(

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-import orjson
 from aiohttp import web
 from pydantic import ValidationError
 
 from gateway.addresses import Addresses
 from gateway.auth import Caller, Keys
-from gateway.http import reply
+from gateway.http import read_json, reply
 from gateway.routes.compat.symfonic_wire import (
     error_body,
     error_frame,
@@ -26,6 +25,7 @@ from gateway.routes.compat.symfonic_wire import (
     frame,
     status_of,
 )
+from gateway.routes.events import integer
 from host.pause_tokens import Scope
 from host.pauses import Pause, Pauses
 from schemas.errors import Refusal
@@ -39,16 +39,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class SymfonicRoutes:
-    """The dialect. Without `pauses` (no key is set) nothing of it is served."""
+    """The dialect."""
 
-    def __init__(self, pauses: Pauses | None, keys: Keys, addresses: Addresses) -> None:
+    def __init__(self, pauses: Pauses, keys: Keys, addresses: Addresses) -> None:
         self._pauses = pauses
         self._keys = keys
         self._addresses = addresses
 
     def routes(self) -> list[web.RouteDef]:
-        if self._pauses is None:
-            return []
         return [
             web.post(f"{PREFIX}/interrupts", _translated(self.pause)),
             web.get(
@@ -56,11 +54,6 @@ class SymfonicRoutes:
             ),
             web.post(f"{PREFIX}/resume/{{pauseToken}}", _translated(self.resume)),
         ]
-
-    @property
-    def _served(self) -> Pauses:
-        assert self._pauses is not None
-        return self._pauses
 
     async def pause(self, request: web.Request) -> web.StreamResponse:
         caller = self._keys.caller(request, "runs:create")
@@ -72,30 +65,28 @@ class SymfonicRoutes:
             where = ".".join(map(str, found[0]["path"])) or "the body"
             raise Refusal("validation_error", f"{where}: {found[0]['message']}.") from None
         notify = self._addresses.check(body.notify)
-        pause = await self._served.pause(caller.principal, scope, body, notify)
+        pause = await self._pauses.pause(caller.principal, scope, body, notify)
         return self._event(201, pause)
 
     async def look(self, request: web.Request) -> web.StreamResponse:
         caller = self._keys.caller(request, "runs:read")
-        wait = request.query.get("wait", "0")
-        if not wait.isdecimal() or int(wait[:4]) > 60:
-            raise Refusal("validation_error", "wait is a whole number of seconds up to 60.")
+        wait = integer(request, "wait", 0, 0, 60)
         name = request.match_info["interruptId"]
-        pause = await self._served.look(_scope(request, caller), name, float(wait))
+        pause = await self._pauses.look(_scope(request, caller), name, wait)
         return self._event(200, pause)
 
     async def resume(self, request: web.Request) -> web.StreamResponse:
         caller = self._keys.caller(request, "approvals:respond")
         scope = _scope(request, caller)
         token = request.match_info["pauseToken"]
-        pause = await self._served.redeem(caller.principal, scope, token, await _json(request))
+        pause = await self._pauses.redeem(caller.principal, scope, token, await _json(request))
         return web.Response(
             body=frame(event_of(pause, "")),
             headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", **_FRESH},
         )
 
     def _event(self, status: int, pause: Pause) -> web.Response:
-        token = self._served.mint(pause) if pause.interrupt.status == "open" else ""
+        token = self._pauses.mint(pause) if pause.interrupt.status == "open" else ""
         event = event_of(pause, token)
         body = {**event.wire(), "event": type(event).__name__, "interrupt_id": pause.interrupt_id}
         return reply(status, body, _FRESH)
@@ -119,10 +110,7 @@ def _scope(request: web.Request, caller: Caller) -> Scope:
 
 
 async def _json(request: web.Request) -> object:
-    try:
-        return orjson.loads(await request.read())
-    except orjson.JSONDecodeError as error:
-        raise Refusal("validation_error", f"The body is not JSON: {error}.") from None
+    return read_json(await request.read())
 
 
 def _translated(handler: Handler) -> Handler:
