@@ -3,7 +3,7 @@
 A URL is a subscription of its tenant to the runs that name it: the deliveries, their order, retries and
 dead letters are those of every subscription, and so is the guard on what goes out. It is made when a run
 first names the URL. All are signed with the operator's `egress.callback_secret`; without one there are
-none, since an unsigned notice could be anybody's (protocol digest 8.5).
+none, since an unsigned notice could be anybody's (OpenWOP: callbackUrl).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What every protocol request and response has in common: JSON, errors, the version header.
 
 Every error is the closed envelope at its registered status; every protocol response names the version that
-it was made by; nothing that went wrong inside is told outside (protocol digest 1).
+it was made by; nothing that went wrong inside is told outside (OpenWOP: wire basics).
 """
 
 from __future__ import annotations

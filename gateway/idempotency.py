@@ -1,4 +1,4 @@
-"""Idempotency-Key on every mutating operation (protocol digest 10).
+"""Idempotency-Key on every mutating operation (OpenWOP: idempotency).
 
 The answer to a key is kept in the very transaction that it answers for, so a replay is right even when
 Redis has lost its memory; Redis holds only the claim of the request that is being processed now. The key

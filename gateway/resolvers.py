@@ -1,4 +1,4 @@
-"""Who resolved an interrupt, as the protocol's Subject (protocol digest 12).
+"""Who resolved an interrupt, as the protocol's Subject (OpenWOP: identity).
 
 A person who came through a channel is the subject, mapped by this host, and the channel acted for them.
 The bearer of a link that names nobody is anonymous. A subject id is never personal data: what holds an

@@ -1,7 +1,7 @@
 """What a token lets its bearer do: mint, inspect, resolve. The order of the checks is a rule.
 
 grammar, alg, kid, MAC (401) -> the interrupt exists (404) -> over (409) -> expired (410) -> intent (403)
-(protocol digest 8.3). A bearer never skips an approvers list: a gate that lists people accepts no token
+(OpenWOP: order of checks). A bearer never skips an approvers list: a gate that lists people accepts no token
 that isn't bound to one of them.
 """
 

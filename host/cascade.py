@@ -1,4 +1,4 @@
-"""A cancelled run takes with it what it called, and what those called (protocol digest 13).
+"""A cancelled run takes with it what it called, and what those called (OpenWOP: runs).
 
 A family is many logs, so it can't end in one commit. What makes it whole all the same: a mark is written
 before the parent's own end, and whoever finds it later, after a crash too, cancels what is left. A child that

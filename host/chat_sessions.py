@@ -2,7 +2,7 @@
 
 A session is a document: its runs, its checkpoints, the context it was opened with, and when the last response
 to it was complete. It is an index for showing and for finding; no answer depends on it but for one check:
-a question is answered in the session that it was asked in (kortyx digest 4).
+a question is answered in the session that it was asked in (kortyx: resume outcomes).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Child runs: what they ask is shown where their parent is shown, and is answered there.
 
 A child names its parent when it is created. The index of children is a document a child, written before the
-child itself: an entry whose run was never made is skipped. Depth and number are bounded (kortyx digest 6).
+child itself: an entry whose run was never made is skipped. Depth and number are bounded (kortyx: children).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The façade that all others call: start a run, request, resolve, cancel, inspect, wait.
 
 It knows no channel and no HTTP. Every operation takes the principal that asks for it; who that is was
-established by the gateway. Ids of another tenant are refused before any look-up (protocol digest 1.1).
+established by the gateway. Ids of another tenant are refused before any look-up (OpenWOP: identifiers).
 """
 
 from __future__ import annotations

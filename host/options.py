@@ -2,7 +2,7 @@
 
 The options of a picker stay with whoever has them: the gateway asks a source that its operator configured,
 while a person searches and once more before an answer counts. A picker without a source takes any option:
-then only the asking program can judge it (kortyx digest 1).
+then only the asking program can judge it (kortyx: requests).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pause tokens: symfonic's JWT of eleven claims, and the two hashes in it (symfonic digest 1.4, 1.5).
+"""Pause tokens: symfonic's JWT of eleven claims, and the two hashes in it (symfonic: claims, hashes).
 
 HS256 and nothing else, checked before anything is read. An expired token with a bad signature is a bad
 signature. A token whose last second is the current one still passes, as theirs does.

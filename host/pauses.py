@@ -1,7 +1,7 @@
 """Pauses under registered names: raised with a token, answered once, expired by the sweep.
 
 A pause is an interrupt of kind `custom`: people answer it wherever they are, and a token is one more way.
-The order in which a token is checked is symfonic's (digest 4), and nothing that is refused burns it. Single
+The order in which a token is checked is symfonic's, and nothing that is refused burns it. Single
 use is the interrupt's own condition, so a second token of one pause is worth nothing once it is answered;
 the tokens that were spent are kept as they keep them.
 """

@@ -1,7 +1,7 @@
 """Registered interrupts: names with a payload schema, a response schema and a cross validator.
 
 They are registered at start. `ask_user` is built in. What a name allows is looked up here when a pause is
-raised and when it is answered, by whatever channel the answer comes (symfonic digest 1.1).
+raised and when it is answered, by whatever channel the answer comes (symfonic: registrations).
 """
 
 from __future__ import annotations

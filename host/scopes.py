@@ -1,4 +1,4 @@
-"""At most one active run of a scope: `OpenWOP-Dedup: enforce` with a `scopeId` (protocol digest 13).
+"""At most one active run of a scope: `OpenWOP-Dedup: enforce` with a `scopeId` (OpenWOP: runs).
 
 The runs of a scope are numbered, and a run's id is made of the scope and its number. So the log itself, where
 an id begins once, lets one of two creators through, and no crash can leave a scope taken by nobody. A

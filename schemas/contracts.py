@@ -2,7 +2,7 @@
 
 A contract is a request schema and a response schema under a name and a version. A request for input is an
 interrupt of kind `custom` whose `customKind` is `sayso.input`: its `payload` is an `InputRequest`, and its
-`resumeSchema` says what an answer is. Limits and defaults follow kortyx' interrupts (kortyx digest 1).
+`resumeSchema` says what an answer is. Limits and defaults follow kortyx' interrupts (kortyx: requests).
 """
 
 from __future__ import annotations

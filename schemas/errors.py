@@ -3,7 +3,7 @@
 docs/errors.md is made from the table here.
 
 The envelope is `{error, message, details?}`, closed; the status is the registered one and nothing
-else (protocol digest 1.2 and 21). A refusal is raised anywhere below the gateway and rendered once,
+else (OpenWOP: error envelope, codes). A refusal is raised anywhere below the gateway and rendered once,
 in the gateway.
 """
 

@@ -1,4 +1,4 @@
-"""The payloads of run, node, conversation and agent events, each closed (protocol digest 6.2 and 9.1).
+"""The payloads of run, node, conversation and agent events, each closed (OpenWOP).
 
 Only what this host emits is here: a producer must not emit a type that is not registered, so a type
 without a model can't leave the gateway. Interrupt events are in `schemas.interrupt_events`.

@@ -1,6 +1,6 @@
 """The event envelope, the registry of event types, and the check that every emitted event passes.
 
-The envelope and the names are the protocol's (protocol digest 6.1). `check_event` is strict: it is what
+The envelope and the names are the protocol's (OpenWOP: event envelope). `check_event` is strict: it is what
 this host holds itself to, not what a consumer does. A consumer must tolerate types that it doesn't know.
 """
 

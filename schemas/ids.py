@@ -1,7 +1,7 @@
 """Identifier grammars, and the spelling of an id inside one path segment.
 
 Tenant-bound ids are `<tenant>/<opaque>`. In a path every byte outside `[A-Za-z0-9._-]` becomes `~` and
-two upper-case hex digits; `%2F` is accepted as well (protocol digest 1.1).
+two upper-case hex digits; `%2F` is accepted as well (OpenWOP: identifiers).
 """
 
 from __future__ import annotations

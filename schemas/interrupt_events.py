@@ -1,7 +1,7 @@
 """The payloads of `interrupt.resolved`, its aliases and `node.suspended`, in both widths.
 
 At 2.1 `interrupt.resolved` has four members and the decision stands inside `resumeValue`. Later versions
-add who decided what, and require it of approvals (protocol digest 6.2). `interrupt.requested` and its
+add who decided what, and require it of approvals (OpenWOP: event payloads). `interrupt.requested` and its
 aliases carry the interrupt payload itself: `schemas.payloads`.
 """
 
@@ -81,7 +81,7 @@ class NodeSuspended(Exact):
     """`node.suspended` at 2.1.
 
     The closed schema of that version has no `reason`, and its text requires one when confidence was too
-    low: exactly that value is admitted (protocol digest 6.4).
+    low: exactly that value is admitted (OpenWOP: low confidence).
     """
 
     node_id: NodeId

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Closed(BaseModel):
-    """A closed object: a member that the model does not name is refused (protocol digest 2.8)."""
+    """A closed object: a member that the model does not name is refused (OpenWOP: closed objects)."""
 
     model_config = ConfigDict(
         extra="forbid",

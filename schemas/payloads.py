@@ -1,6 +1,6 @@
 """InterruptPayload: the one shape of every kind of pause, closed and bound to its `kind`.
 
-Fields and limits: interrupt specification, section 'Payload' (protocol digest 2). `interrupt.requested`
+Fields and limits: interrupt specification, section 'Payload'. `interrupt.requested`
 carries this object verbatim, so nothing is ever added to it.
 """
 

@@ -1,7 +1,7 @@
 """Resume values that have a shape: the approval actions, and the closed resolve body.
 
 A resume value stays open (callers add members of their own); what is named here is checked. Required
-members per action: interrupt specification, section 'Approval' (protocol digest 5.1).
+members per action: interrupt specification, section 'Approval'.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the protocol's run operations answer: snapshot, created run, event page (protocol digest 13)."""
+"""What the protocol's run operations answer: snapshot, created run, event page (OpenWOP: runs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who acts: the protocol's Subject, and the owner of a run (protocol digest 12)."""
+"""Who acts: the protocol's Subject, and the owner of a run (OpenWOP: identity)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symfonic's wire: stream events, the ask_user family, the claims of a pause token (symfonic digest 1).
+"""Symfonic's wire: stream events, the ask_user family, the claims of a pause token (symfonic: objects).
 
 Members are snake_case and unknown ones are ignored, as their own classes have it. Times are ISO 8601 with
 microseconds and `Z`.

@@ -2,7 +2,7 @@
 
 One gateway speaks one version at a time (setting `protocol.version`). 2.1 is the closed wire of the first
 stable interrupt specification; 2.45 adds members to closed objects, so a strict 2.1 consumer would
-refuse its events (protocol digest 6.2 and 23.6).
+refuse its events (OpenWOP: event payloads).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Outbound webhooks over the wire: the bodies that subscribe and rotate (protocol digest 14)."""
+"""Outbound webhooks over the wire: the bodies that subscribe and rotate (OpenWOP: webhooks)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Scheme `v1` is the protocol's: HMAC-SHA256 over `<timestamp>.<raw body>`, keyed by the bytes of the
 secret's text. `standard-webhooks-1` adds the three headers of Standard Webhooks 1.0, keyed by what the
-secret's text encodes (protocol digest 14). The two look alike (`v1`) and have nothing in common.
+secret's text encodes (OpenWOP: webhooks). The two look alike (`v1`) and have nothing in common.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The protocol's operations that are served here, by their protocol names (protocol digest 20)."""
+"""The protocol's operations that are served here, by their protocol names (OpenWOP: operations)."""
 
 from __future__ import annotations
 

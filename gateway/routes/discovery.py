@@ -1,4 +1,4 @@
-"""`/.well-known/openwop`: what this host serves, and nothing that it doesn't (protocol digest 11)."""
+"""`/.well-known/openwop`: what this host serves, and nothing that it doesn't (OpenWOP: discovery)."""
 
 from __future__ import annotations
 

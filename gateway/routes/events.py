@@ -1,4 +1,4 @@
-"""A run's events: long poll and SSE (protocol digest 6.5 and 6.6).
+"""A run's events: long poll and SSE (OpenWOP: event stream and poll).
 
 The order of a stream's checks: credential and scope, the id's form, mode and buffer (before anything is
 negotiated), tenant and existence, and only then `Last-Event-ID`.

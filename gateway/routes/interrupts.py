@@ -20,7 +20,7 @@ from schemas.resume import ResolveBody
 
 
 class InterruptRoutes:
-    """`/runs/{runId}/interrupts/{nodeId}` and `/interrupts/{token}` (protocol digest 8)."""
+    """`/runs/{runId}/interrupts/{nodeId}` and `/interrupts/{token}` (OpenWOP: resolving)."""
 
     def __init__(self, host: Host, access: Access, keys: Keys, once: Idempotency) -> None:
         self._host = host

@@ -1,4 +1,4 @@
-"""Runs: create, read, cancel, and end one that an outside program drives (protocol digest 13)."""
+"""Runs: create, read, cancel, and end one that an outside program drives (OpenWOP: runs)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def run_id_of(request: web.Request) -> str:
 
 
 def _check_served(body: CreateRun, request: web.Request, tenant: str) -> None:
-    """Refuse what this gateway would have to ignore (protocol digest 13): a caller who asks for a
+    """Refuse what this gateway would have to ignore (OpenWOP: runs): a caller who asks for a
     residency must not believe to have got it.
 
     Raises `Refusal`: `id_tenant_mismatch`, `capability_required`, `validation_error`.

@@ -1,4 +1,4 @@
-"""Server-sent frames: events, batches of them, message chunks and snapshots (protocol digest 6.5). Pure.
+"""Server-sent frames: events, batches of them, message chunks and snapshots (OpenWOP: event stream). Pure.
 
 Three frame names are no event types: `batch`, `ai.message.chunk` and `state.snapshot`.
 """

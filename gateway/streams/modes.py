@@ -1,4 +1,4 @@
-"""What a stream shows: the four modes, and which events each of them admits (protocol digest 6.5). Pure."""
+"""What a stream shows: the four modes, and which events each of them admits (OpenWOP: event stream). Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answers that are not votes: clarification, conversation turn, external event, custom, low confidence.
 
 Resume values have no schema of their own in the protocol; what is checked here is `resumeSchema`, the
-questions' schemas, `outcomeSchema`, and the accepted spellings of a clarification (protocol digest 4).
+questions' schemas, `outcomeSchema`, and the accepted spellings of a clarification (OpenWOP: resume values).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Votes on an approval: actions, quorum, veto, majority, override.
 
-Interrupt specification, section 'Approval' (protocol digest 5.1 to 5.3):
+Interrupt specification, section 'Approval' (OpenWOP: actions, quorum, disposition):
 
   quorum        granted when the distinct eligible approvals reach `requiredApprovals` (default 1)
   single-veto   the first eligible reject decides (the default)
@@ -59,7 +59,7 @@ def tally(data: dict[str, Any], standing: dict[str, str]) -> Tally:
 
 def modern(value: dict[str, Any], offered: list[str]) -> dict[str, Any]:
     """What a version 1 client means by `decision`: approved is accept; rejected with words is refine
-    where that is offered, else reject (protocol digest 5.1)."""
+    where that is offered, else reject (OpenWOP: approval actions)."""
     decision, words = value.get("decision"), value.get("feedback")
     if "action" in value or decision not in ("approved", "rejected"):
         return value

@@ -2,7 +2,7 @@
 
 Symfonic's answers are a list, one entry a question; a form wants one object a question. The schema that
 people answer by is made of the questions, and both ways of saying an answer are translated into each other.
-What is right follows `validate_against_request` (symfonic digest 1.3), the odd corner too: an `other` that
+What is right follows `validate_against_request` (symfonic: ask_user), the odd corner too: an `other` that
 is there and empty counts as given.
 """
 

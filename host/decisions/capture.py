@@ -3,7 +3,7 @@
 The lifecycle stays visible: kinds, ids, contract, counts, times, who decided what. What the program wrote
 (`requests`) and what the person said (`answers`) are left out of the event's payload and kept in its
 record, which the fold reads and nobody else. So a stream, a poll and a webhook show the same, and what was
-not captured is never shown later either (kortyx digest 7, captureContent).
+not captured is never shown later either (kortyx: telemetry, captureContent).
 """
 
 from __future__ import annotations

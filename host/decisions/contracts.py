@@ -1,6 +1,6 @@
 """decide: what a request for input asks, what answers it, and whether a run may ask it. Pure.
 
-The kinds, their defaults and the order of the checks are kortyx' (kortyx digest 1): `text` is answered by a
+The kinds, their defaults and the order of the checks are kortyx' (kortyx: requests): `text` is answered by a
 string, `choice` by an option's id, `multi-choice` by several, `custom` by a value that fits the contract's
 response schema. Choices are static (the options are in the request) or come from a picker that `schemaId`
 names; then the request has none.
@@ -149,7 +149,7 @@ def input_request(payload: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def interaction_mode(asked: dict[str, Any]) -> InteractionMode:
-    """How a person answers: kortyx digest 7."""
+    """How a person answers (kortyx: telemetry)."""
     if asked["kind"] == "text":
         return "freeform"
     if asked["options"]:

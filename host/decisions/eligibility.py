@@ -1,6 +1,6 @@
 """Who may answer: approver lists, groups and roles, and what an empty list means.
 
-Interrupt specification, section 'Approver enforcement' (protocol digest 5.5). With several fields set
+Interrupt specification, section 'Approver enforcement'. With several fields set
 the eligible set is their union. Membership was resolved just before and is part of the principal; what
 is decided here is recorded with the vote and never looked up again.
 """

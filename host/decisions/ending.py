@@ -1,6 +1,6 @@
 """The events by which an interrupt ends: resolved, expired, cancelled. One shape for all rules.
 
-`record.ends` is what the fold reads; the payload is what consumers read (protocol digest 6.2).
+`record.ends` is what the fold reads; the payload is what consumers read (OpenWOP: event payloads).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def cancelled_events(interrupt: Interrupt, reason: str, by: str, name: str) -> l
 
 
 def expired_events(interrupt: Interrupt, now: int, aliases: bool = True) -> list[NewEvent]:
-    """What a passed deadline does. Never a grant, whatever `onTimeout` says (protocol digest 5.4).
+    """What a passed deadline does. Never a grant, whatever `onTimeout` says (OpenWOP: approval timeout).
 
     An approval is resolved as rejected with action `timeout`; every other kind fails its node, because
     nobody may invent an answer.

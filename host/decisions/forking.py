@@ -2,7 +2,7 @@
 
 Events below the fork point are history and are copied, with new interrupt ids. From there on a `replay` takes
 every answer from the source's log, by key, and never from a person; a `branch` runs on for real, and what is
-pending at the fork point is asked anew (protocol digest 15).
+pending at the fork point is asked anew (OpenWOP: replay and fork).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """decide: a run asks -> events, or a refusal. Also how a run starts, ends and is cancelled.
 
 conversation.start and conversation.close ask nobody: they are recorded and resolved by the host at once
-(protocol digest 9.2). Everything else suspends its node.
+(OpenWOP: conversations). Everything else suspends its node.
 """
 
 from __future__ import annotations

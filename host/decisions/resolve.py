@@ -1,7 +1,7 @@
 """decide: an answer to an interrupt -> events, or a refusal. The order of the checks is a rule.
 
 resolved or over (409) -> may this principal (403) -> is the value right (400) -> votes -> events
-(protocol digest 8.3). The store's append decides between two that were both right.
+(OpenWOP: order of checks). The store's append decides between two that were both right.
 """
 
 from __future__ import annotations

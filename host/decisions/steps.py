@@ -2,7 +2,7 @@
 
 A node type reads its `config`; the suspend nodes build an interrupt payload from it. The key of an
 interrupt is `<root run>:<node>:<visit>`: the same visit always derives the same key, a later visit over a
-loop a new one (protocol digest 3).
+loop a new one (OpenWOP: key and re-entry).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def key_of(state: State, node: Node, visit: int, part: str = "") -> str:
 def low_confidence(
     state: State, node_id: str, decided: dict[str, Any], key: str, step: Step
 ) -> list[NewEvent]:
-    """`agent.decided`, and below the run's threshold the question to a person (protocol digest 6.4).
+    """`agent.decided`, and below the run's threshold the question to a person (OpenWOP: low confidence).
 
     Equal to the threshold goes on; without a confidence nothing is escalated.
     """

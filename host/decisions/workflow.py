@@ -4,7 +4,7 @@
 delay is over. Each returns the events up to the next pause or the end of the run, to be appended in the
 same commit as what caused them, so that no crash can leave a run between two nodes.
 
-What a rejection and a timeout do (protocol digest 5.3, 5.4): the gate's node fails with
+What a rejection and a timeout do (OpenWOP: disposition, timeout): the gate's node fails with
 `approval_rejected`, never retried. Only edges with the rules `any_failed` or `all_complete` lead on from a
 failed node; without one the run fails with that code and names the node.
 """

@@ -62,7 +62,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A delivery that was given up. It names the event and never carries it (protocol digest 14)."""
+    """A delivery that was given up. It names the event and never carries it (OpenWOP: webhooks)."""
 
     delivery_id: str
     webhook_id: str

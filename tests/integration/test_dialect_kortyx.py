@@ -1,4 +1,4 @@
-"""The kortyx dialect over HTTP: the chat route, its chunks and its resumes. A number is the digest's."""
+"""The kortyx dialect over HTTP: the chat route, its chunks and its resumes. Numbers: docs/dialects."""
 
 from __future__ import annotations
 

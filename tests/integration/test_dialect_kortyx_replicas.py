@@ -1,4 +1,4 @@
-"""The kortyx dialect on two gateways that share a PostgreSQL database. A number is the digest's."""
+"""The kortyx dialect on two gateways that share a PostgreSQL database. Numbers: docs/dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kortyx dialect: lateness, discovery, children, checkpoints, telemetry. A number is the digest's."""
+"""The kortyx dialect: lateness, discovery, children, checkpoints, telemetry. Numbers: docs/dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The symfonic dialect over HTTP: pauses, tokens, the resume endpoint. A number is the digest's."""
+"""The symfonic dialect over HTTP: pauses, tokens, the resume endpoint. Numbers: docs/dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symfonic's own classes read what we write, and we read what they write (symfonic digest 10: 7, 9, 17, 18).
+"""Symfonic's own classes read what we write, and we read what they write (behaviours 7, 9, 17, 18).
 
 What they said is kept in `tests/data/symfonic-vectors.json`. With SYMFONIC_PYTHON naming an interpreter that
 has `symfonic-core[ask-user]` and `python-jose` they are asked again, and RECORD=1 keeps the new answer:

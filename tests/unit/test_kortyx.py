@@ -1,4 +1,4 @@
-"""Kortyx' shapes: resume metadata, prompts, answers, modes, lifecycle. A number is the digest's."""
+"""Kortyx' shapes: resume metadata, prompts, answers, modes, lifecycle. Numbers: docs/dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symfonic's shapes, tokens and registrations. A number is one of the digest's behaviours."""
+"""Symfonic's shapes, tokens and registrations. Numbers: docs/dialects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kortyx' checkpoints: the turns of a session, going back to one, and forking at one.
 
 An answer is durable here and never taken back: going back to a turn whose question was answered since asks it
-anew, in a branch of the run, under a new token. Theirs makes the old token usable again (kortyx digest 6).
+anew, in a branch of the run, under a new token. Theirs makes the old token usable again (kortyx).
 """
 
 from __future__ import annotations

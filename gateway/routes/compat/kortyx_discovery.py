@@ -1,7 +1,7 @@
 """Kortyx' `listInterrupts` and `getInterrupt` over HTTP, and the lifecycle of a session's questions.
 
 What is asked after a response was complete is on no stream: here it is found. A listing never has a token;
-one question, asked for by its id within a scope, has its resume handle (kortyx digest 6.1).
+one question, asked for by its id within a scope, has its resume handle (kortyx: discovery).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kortyx' resume metadata: what a chat message says about an open question. Pure.
 
-The table is theirs, row by row (kortyx digest 3.1), what is odd in it too: half a resume is an ordinary
+The table is theirs, row by row (kortyx: resume), what is odd in it too: half a resume is an ordinary
 message, and entries of `selected` become text as JavaScript makes it. Beside their rows the nested forms
 that their documentation shows are taken (D1).
 """

@@ -2,7 +2,7 @@
 
 The answer goes through the host like any other; this module only finds the question, binds it to its session
 and waits. One question of a session is shown at a time: the oldest that is open in its run or in a run that
-this one called (kortyx digest 6). The resume token names the question and proves that we showed it; what may
+this one called (kortyx: children). The resume token names the question and proves that we showed it; what may
 be done is the API key's, so a leaked token alone answers nothing.
 """
 
