@@ -22,7 +22,7 @@ _EMPTY: Final = frozenset({204, 304})
 
 
 class JsonAnswer(web.Response):
-    """`raw` is JSON, and the body."""
+    """`raw` is JSON, and the body. Another body that is set later goes aiohttp's way."""
 
     def __init__(self, status: int, raw: bytes, headers: dict[str, str] | None = None) -> None:
         super().__init__(body=raw, status=status, headers=headers, content_type=_JSON)
@@ -60,6 +60,7 @@ class JsonAnswer(web.Response):
             and request.version == HttpVersion11
             and request.method != hdrs.METH_HEAD
             and self.status not in _EMPTY
+            and self.body is self._raw
             and self._keep_alive is None
             and self._cookies is None
             and not self._compression

@@ -41,6 +41,7 @@ METHODS: Final[dict[str, tuple[str, ...]]] = {
     "auth.revoke": (),
     "auth.teams.list": (),
     "auth.test": (),
+    "chat.getPermalink": (),
     "chat.postEphemeral": ("chat:write",),
     "chat.postMessage": ("chat:write",),
     "chat.update": ("chat:write",),

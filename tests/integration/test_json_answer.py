@@ -13,6 +13,7 @@ from gateway import logs
 from gateway.json_answer import REQUEST_ID_HEADER, JsonAnswer
 
 RAW = b'{"status":"resolved"}'
+OTHER = b'{"status":"resolved","secret":"shown once"}'
 HEADERS = {"ETag": '"3"', "Cache-Control": "no-store"}
 
 
@@ -23,6 +24,11 @@ async def port() -> AsyncIterator[int]:
     async def quick(request: web.Request) -> web.Response:
         logs.request_id.set("request-1")
         return JsonAnswer(int(request.match_info["status"]), RAW, HEADERS)
+
+    async def changed(request: web.Request) -> web.Response:
+        answer = JsonAnswer(200, RAW)
+        answer.body = OTHER
+        return answer
 
     async def plain(request: web.Request) -> web.Response:
         headers = {**HEADERS, REQUEST_ID_HEADER: "request-1"}
@@ -37,6 +43,7 @@ async def port() -> AsyncIterator[int]:
     app = web.Application()
     app.on_response_prepare.append(name)
     app.add_routes([web.get("/quick/{status}", quick), web.get("/plain/{status}", plain)])
+    app.add_routes([web.get("/changed", changed)])
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -96,3 +103,8 @@ async def test_a_header_can_not_hold_another(port: int) -> None:
     finally:
         listening.close()
         await server.shutdown(1)
+
+
+async def test_a_body_that_was_changed_is_the_one_that_is_sent(port: int) -> None:
+    _, headers, body, alive = await said(port, "GET /changed HTTP/1.1\r\nHost: a\r\n")
+    assert (body, headers["content-length"], alive) == (OTHER, str(len(OTHER)), True)

@@ -12,10 +12,9 @@ import pytest
 from config.settings import Settings, SettingsError, load
 from gateway import stores
 from gateway.wakeups import Wakeups
-from host.decisions.state import Interrupt, Run, State
 from host.store.postgres.store import PostgresStore
 from host.store.sqlite.store import SqliteStore
-from host.waiters import Waiters
+from host.waiters import Change, Waiters
 
 URL = "postgresql://sayso:hunter2@db.example.com/sayso"
 
@@ -86,11 +85,9 @@ class Wire:
 
 
 async def test_what_one_announces_wakes_the_waiters_of_another() -> None:
-    run = Run("acme/run", "sayso.external")
-    interrupt = Interrupt("acme/i", "acme/run", "gate", "k", "approval", {}, 0)
     wire, waiters = Wire(), Waiters()
     wakeups = Wakeups(wire)  # type: ignore[arg-type]
-    await wakeups.announce("acme/run", State(run, (interrupt,)))
+    await wakeups.announce(["acme/run", "acme/i", "messages", "shelf"])
     topics = ("acme/run", "acme/i", "messages", "shelf", "acme/other")
     with (
         waiters.on(topics[0]) as a, waiters.on(topics[1]) as b, waiters.on(topics[2]) as c,
@@ -100,7 +97,7 @@ async def test_what_one_announces_wakes_the_waiters_of_another() -> None:
         assert [x.is_set() for x in (a, b, c, d, e)] == [True, True, True, True, False]
 
 
-async def until_set(wakeups: Wakeups, waiters: Waiters, woken: asyncio.Event) -> None:
+async def until_set(wakeups: Wakeups, waiters: Waiters, woken: Change) -> None:
     """Listen until `woken`, which is the last that a message wakes."""
     listening = asyncio.create_task(wakeups.run(waiters))
     async with asyncio.timeout(60):
