@@ -19,6 +19,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.slack.channel_ids import ChannelIds
 from adapters.slack.failures import SlackFailed, refusal
 from adapters.slack.pacing import Pacing
 from adapters.slack.render import Message
@@ -51,6 +52,7 @@ class SlackClient:
         self._asking = asyncio.Lock()
         self._names: OrderedDict[str, str] = OrderedDict()
         self._direct: OrderedDict[str, str] = OrderedDict()
+        self.channel_ids = ChannelIds(self.look)
 
     async def open(self) -> None:
         """Open the one HTTP session. Calls nothing yet."""

@@ -47,7 +47,7 @@ async def find(client: SlackClient, intended: Ref, name: str) -> Ref | None:
     Raises `NotYet` when the look-up is rate limited, `SlackFailed` when Slack did not answer.
     """
     try:
-        channel = await _id_of(client, str(intended["channel"]))
+        channel = await client.channel_ids.of(str(intended["channel"]))
         if not channel:
             return None
         return await _search(client, intended, channel, name)
@@ -87,24 +87,3 @@ def _is(message: dict[str, Any], kind: str, name: str) -> bool:
     metadata = message.get("metadata") or {}
     payload = metadata.get("event_payload") or {}
     return bool(metadata.get("event_type") == kind and payload.get("id") == name)
-
-
-async def _id_of(client: SlackClient, channel: str) -> str:
-    """The id of `#name`: posting takes a name, reading does not."""
-    if not channel.startswith("#"):
-        return channel
-    arguments: dict[str, Any] = {
-        "types": "public_channel,private_channel",
-        "exclude_archived": True,
-        "limit": _PAGE,
-    }
-    for _ in range(_PAGES):
-        found = await client.look("conversations.list", arguments)
-        for one in found.get("channels") or []:
-            if one.get("name") == channel[1:]:
-                return str(one["id"])
-        cursor = (found.get("response_metadata") or {}).get("next_cursor")
-        if not cursor:
-            break
-        arguments["cursor"] = cursor
-    return ""
