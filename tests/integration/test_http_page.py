@@ -1,4 +1,4 @@
-"""`docs/http.md`, block by block, and its example: a program without a client library."""
+"""What `docs/http.md` and the README say of HTTP, block by block, and its example in JavaScript."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from tests.integration.conftest import Api
 
 ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
 PAGE = (ROOT / "docs" / "http.md").read_text("utf-8")
 AGENT = ROOT / "examples" / "refund_agent.mjs"
 
@@ -62,6 +63,15 @@ async def test_each_block_does_what_the_page_says(folder: Path) -> None:
     assert answered["status"] == "running"
     assert late["error"] == "interrupt_already_resolved"
     assert completed == {"runId": asked["runId"], "status": "completed"}
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
+async def test_the_readmes_request_asks_once(api: Api, folder: Path) -> None:
+    [script] = re.findall(r"```sh\n(url=.*?)```", README, re.DOTALL)
+    [first] = values(await output("sh", "-euc", script, folder=folder))
+    assert await only_open(api)
+    assert first["status"] == "open"
+    assert values(await output("sh", "-euc", script, folder=folder)) == [first]
 
 
 async def only_open(api: Api) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import pathlib
 import signal
@@ -109,14 +110,31 @@ async def test_it_knows_no_secret_and_writes_no_answer_by_printing(
     assert await confined.call(len, b"four") == 4
 
 
-async def test_who_gives_up_gets_nobody_elses_answer(confined: Confined) -> None:
+async def opened_for_writing(pipe: pathlib.Path) -> int:
+    """Its descriptor, once somebody reads from it."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as nobody:
+                if nobody.errno != errno.ENXIO:
+                    raise
+            await asyncio.sleep(0.005)
+
+
+async def test_who_gives_up_gets_nobody_elses_answer(
+    confined: Confined, tmp_path: pathlib.Path
+) -> None:
     await confined.call(len, b"")
-    given_up = asyncio.create_task(confined.call(time.sleep, 5))
-    await asyncio.sleep(0.05)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    given_up = asyncio.create_task(confined.call(pathlib.Path.read_bytes, pipe))
+    writing = await opened_for_writing(pipe)
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
     assert await confined.call(len, b"four") == 4
+    os.close(writing)
 
 
 async def test_several_at_once_are_read_by_few(confined: Confined) -> None:
