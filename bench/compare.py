@@ -72,8 +72,9 @@ def peer(name: str, clients: int, seconds: float) -> tuple[str, Figures] | None:
 
 
 async def round_trips(levels: list[int], seconds: float) -> None:
-    """The first table. The peers are measured before and after us: a machine that slows down shows."""
-    rows: list[tuple[str, ...]] = []
+    """The first table. The peers are measured before and after us: a machine that slows down shows, and
+    ratios are of the better one."""
+    measured: list[tuple[str, int, Figures, str]] = []
     base: dict[int, float] = {}
 
     def peers(names: Sequence[str]) -> None:
@@ -84,7 +85,7 @@ async def round_trips(levels: list[int], seconds: float) -> None:
                     break
                 if name == PEERS[0]:
                     base[level] = max(base.get(level, 0.0), found[1].rate)
-                rows.append(row(found[0], level, found[1], "-", base.get(level)))
+                measured.append((found[0], level, found[1], "-"))
 
     peers(PEERS)
     for name, servers in (
@@ -96,10 +97,10 @@ async def round_trips(levels: list[int], seconds: float) -> None:
             for level in levels:
                 found = await measure(running.urls, running.key, running.pids, trip, level, seconds)
                 rss = " + ".join(f"{rss_mib(pid):.0f}" for pid in running.pids) + " MiB"
-                rows.append(row(name, level, found, rss, base.get(level)))
+                measured.append((name, level, found, rss))
                 print(f"{name} at {level}: done", file=sys.stderr)
     peers(PEERS[:1])
-    show(HEADINGS, rows)
+    show(HEADINGS, [row(*one, base.get(one[1])) for one in measured])
 
 
 async def growth(options: argparse.Namespace) -> None:
