@@ -23,7 +23,7 @@ from tests.faults.world import World
 
 pytestmark = pytest.mark.faults
 
-TAKEOVER = 20.0
+TAKEOVER = 10.0
 """Seconds after which what a killed replica held must have been taken up."""
 
 

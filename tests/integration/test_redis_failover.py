@@ -23,7 +23,7 @@ from host.coordination.redis import RedisCoordination
 from tests.fakes.valkeys import Cluster, Fronts, Valkey, Watched, running, until
 
 _DEADLINE = 0.5
-_SLACK = 5.0  # seconds that a busy test machine may take; without a deadline it would be for ever
+_SLACK = 1.0  # seconds that a busy test machine may take beside the deadline
 
 Fail = Callable[[Valkey], None]
 
